@@ -1,0 +1,1 @@
+"""Continual generalised category discovery."""

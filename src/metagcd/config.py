@@ -1,0 +1,145 @@
+"""Frozen dataclasses <-> strict TOML, and the digest that names a configuration."""
+
+import dataclasses
+import tomllib
+import types
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+import tomli_w
+
+from metagcd.errors import InputError, unknown_name
+from metagcd.registry import Registry
+
+C = TypeVar("C")
+
+
+def component(registry: Registry[Any], default: str) -> Any:
+    """Declare a field that holds the config of one component of a registry, chosen by `name` in the file."""
+    return dataclasses.field(default_factory=lambda: registry.config_class(default)(), metadata={"registry": registry})
+
+
+def to_mapping(config: Any) -> dict[str, Any]:
+    """Return the config as plain tables, lists and values; absent (None) values are left out."""
+    table: dict[str, Any] = {}
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if "registry" in field.metadata:
+            table[field.name] = {"name": field.metadata["registry"].of(value).name, **to_mapping(value)}
+        elif value is not None:
+            table[field.name] = _plain(value)
+    return table
+
+
+def from_mapping(base: C, mapping: Mapping[str, Any], *, where: str = "") -> C:
+    """Return `base` with the values of the mapping in place of its own; refuse what does not fit."""
+    hints = get_type_hints(type(base))
+    fields = {field.name: field for field in dataclasses.fields(cast(Any, base))}
+    changes: dict[str, Any] = {}
+    for key, value in mapping.items():
+        if key not in fields:
+            raise unknown_name("key", f"{where}{key}", [f"{where}{name}" for name in fields])
+        path = f"{where}{key}"
+        current = getattr(base, key)
+        if "registry" in fields[key].metadata:
+            changes[key] = _chosen(fields[key].metadata["registry"], current, value, path)
+        elif dataclasses.is_dataclass(current):
+            changes[key] = from_mapping(current, _table(value, path), where=f"{path}.")
+        else:
+            changes[key] = convert(value, hints[key], path)
+    return dataclasses.replace(cast(Any, base), **changes)
+
+
+def to_toml(config: Any) -> str:
+    """Return the config as TOML text that `from_toml` reads back to an equal config."""
+    return tomli_w.dumps(to_mapping(config))
+
+
+def from_toml(base: C, text: str, *, origin: str = "the configuration") -> C:
+    """Return `base` overlaid with TOML text."""
+    try:
+        mapping = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{origin} is not valid TOML: {error}.") from error
+    return from_mapping(base, mapping)
+
+
+def read_toml(base: C, path: Path) -> C:
+    """Return `base` overlaid with a TOML file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the configuration {path}: {reason(error)}.") from error
+    return from_toml(base, text, origin=str(path))
+
+
+def digest(config: Any) -> str:
+    """Return ten hexadecimal digits that name this configuration."""
+    return blake2b(to_toml(config).encode(), digest_size=5).hexdigest()
+
+
+def reason(error: Exception) -> str:
+    """Return the operating system's words without its numbers and paths."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+def convert(value: Any, hint: Any, path: str) -> Any:
+    """Return the value as the annotated type, or say what was expected at this key."""
+    origin = get_origin(hint)
+    if origin is Union or origin is types.UnionType:
+        return _first_that_fits(value, get_args(hint), path)
+    if origin is Literal:
+        if value not in get_args(hint):
+            raise unknown_name(f"value of `{path}`", str(value), [str(choice) for choice in get_args(hint)])
+        return value
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(convert(item, get_args(hint)[0], f"{path}[{place}]") for place, item in enumerate(value))  # pyright: ignore[reportUnknownVariableType]
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if hint in (int, str, bool) and type(value) is hint:
+        return value
+    if hint is type(None) and value is None:
+        return None
+    raise InputError(f"`{path}` must be {_words(hint)}; got {value!r}.")
+
+
+def _first_that_fits(value: Any, hints: tuple[Any, ...], path: str) -> Any:
+    for hint in hints:
+        try:
+            return convert(value, hint, path)
+        except InputError:
+            continue
+    raise InputError(f"`{path}` must be {' or '.join(_words(hint) for hint in hints)}; got {value!r}.")
+
+
+def _words(hint: Any) -> str:
+    if get_origin(hint) is tuple:
+        return f"a list of {_words(get_args(hint)[0])}s"
+    if get_origin(hint) is Literal:
+        return " or ".join(repr(choice) for choice in get_args(hint))
+    names = {int: "integer", float: "number", str: "text", bool: "true or false", type(None): "nothing"}
+    return names.get(hint, str(hint))
+
+
+def _chosen(registry: Registry[Any], current: Any, value: Any, path: str) -> Any:
+    table = dict(_table(value, path))
+    name = table.pop("name", registry.of(current).name)
+    entry = registry.get(str(name))
+    base = current if type(current) is entry.config else entry.config()
+    return from_mapping(base, table, where=f"{path}.")
+
+
+def _table(value: Any, path: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"`{path}` must be a table; got {value!r}.")
+    return cast(Mapping[str, Any], value)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return to_mapping(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in cast(tuple[Any, ...], value)]
+    return value

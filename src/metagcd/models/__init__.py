@@ -1,0 +1,1 @@
+"""Encoders, heads, stored features."""

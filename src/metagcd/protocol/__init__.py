@@ -1,0 +1,1 @@
+"""Which images when: specification, split, pseudo sequences."""
