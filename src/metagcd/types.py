@@ -1,7 +1,7 @@
 """Value types and shape aliases shared by every layer; imports neither torch nor the rest of the package."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from jaxtyping import Int, UInt8
@@ -34,6 +34,30 @@ class Images(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Skipped:
+    """A file that could not be used, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputSpec:
+    """What an encoder expects of its input images."""
+
+    size: int
+    """Side of the square image, in pixels."""
+    mean: tuple[float, float, float] = (0.485, 0.456, 0.406)
+    """Subtracted per channel, on the scale [0, 1]."""
+    std: tuple[float, float, float] = (0.229, 0.224, 0.225)
+    """Divided by per channel."""
+    interpolation: Literal["nearest", "bilinear", "bicubic"] = "bicubic"
+    """How images are brought to size."""
+    crop_fraction: float = 0.875
+    """Side of the crop over the side of the resized image; the GCD family uses 0.875."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Dataset:
     """What a source delivers: official training and test parts, class names and a fingerprint of it all."""
 
@@ -43,6 +67,9 @@ class Dataset:
     test_labels: Int[Array, " m"]
     class_names: tuple[str, ...]
     fingerprint: str
+    skipped: tuple[Skipped, ...] = ()
+    note: str = ""
+    """What a reader of a number made from these images must know, such as a test part that is not the official one."""
 
     def __post_init__(self) -> None:
         """Refuse labels that do not fit the images or the class names."""
@@ -75,6 +102,7 @@ class UnlabelledSet:
     """The images of an online session. There is no label here to leak."""
 
     images: Images
+    skipped: tuple[Skipped, ...] = ()
 
 
 def _check_lengths(part: str, images: Images, labels: Int[Array, " n"]) -> None:

@@ -25,9 +25,13 @@ class Rows:
         """Return the images at these positions."""
         return self.parent.read(self.rows[rows])
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """Return a digest of the parent's and of the rows."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         return fingerprint(self.parent.fingerprint.encode(), self.rows.astype("<i8").tobytes())
 
 
@@ -44,9 +48,13 @@ class ArrayImages:
         """Return the images at these positions."""
         return self.pixels[rows]
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """Return a digest of the shape and every pixel."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         return fingerprint(str(self.pixels.shape).encode(), np.ascontiguousarray(self.pixels).tobytes())
 
 
