@@ -22,10 +22,10 @@ def digits(config: DigitsConfig) -> Dataset:
     """Handwritten digits, 8 x 8, ten classes, inside scikit-learn."""
     from sklearn.datasets import load_digits
 
-    bunch = load_digits()
-    grey = np.round(bunch.images * (255 / 16)).astype(np.uint8)
+    flat, target = load_digits(return_X_y=True)
+    grey = np.round(np.asarray(flat).reshape(-1, 8, 8) * (255 / 16)).astype(np.uint8)
     pixels = np.repeat(grey[..., None], 3, axis=-1)
-    labels = bunch.target.astype(np.int64)
+    labels = np.asarray(target, dtype=np.int64)
     test = _test_rows(labels, config.test_fraction)
     train_images, test_images = ArrayImages(pixels[~test]), ArrayImages(pixels[test])
     return Dataset(
