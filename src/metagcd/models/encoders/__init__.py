@@ -1,0 +1,1 @@
+"""Encoders, one file each."""
