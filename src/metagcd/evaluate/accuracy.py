@@ -1,0 +1,63 @@
+"""Clustering accuracy of all, old and new images."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from metagcd.cluster.assignment import apply, match
+from metagcd.errors import InputError, unknown_name
+from metagcd.types import Array
+
+Assignment: TypeAlias = Literal["global", "split"]
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Percentages of images whose cluster is mapped to their class; nan where there are no such images."""
+
+    all: float
+    old: float
+    new: float
+
+
+def clustering_accuracy(
+    truth: Int[Array, " n"],
+    predicted: Int[Array, " n"],
+    old: Array | Collection[int],
+    *,
+    assignment: Assignment = "global",
+) -> Accuracy:
+    """Score clusters against classes under the best one-to-one map.
+
+    `old` is a mask with a boolean per image, or the ids of the classes that count as old. With "global" there is one
+    map over all images. "split" draws one map for the old and another for the new images, as code released in this
+    field does; it lets a cluster count for two classes and never scores lower, so the two must not be compared.
+    """
+    mask = old_images(truth, old)
+    if assignment == "global":
+        right = truth == apply(match(truth, predicted), predicted)
+        return Accuracy(percent(right), percent(right[mask]), percent(right[~mask]))
+    if assignment == "split":
+        right = np.zeros(len(truth), dtype=bool)
+        for part in (mask, ~mask):
+            right[part] = truth[part] == apply(match(truth[part], predicted[part]), predicted[part])
+        return Accuracy(percent(right), percent(right[mask]), percent(right[~mask]))
+    raise unknown_name("assignment", assignment, ("global", "split"))
+
+
+def old_images(truth: Int[Array, " n"], old: Array | Collection[int]) -> Bool[Array, " n"]:
+    """Return the mask of old images from a mask or from the ids of old classes."""
+    values = np.asarray(old if isinstance(old, np.ndarray) else list(old))
+    if values.dtype != bool:
+        return np.isin(truth, values)
+    if len(values) != len(truth):
+        raise InputError(f"The mask of old images has {len(values)} entries; there are {len(truth)} images.")
+    return values
+
+
+def percent(right: Bool[Array, " n"]) -> float:
+    """Return the percentage of true entries; nan of none."""
+    return float(100 * right.mean()) if len(right) else float("nan")
