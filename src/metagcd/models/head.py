@@ -110,5 +110,5 @@ def _unit_rows(bottleneck: int, width: int) -> nn.Linear:
     weight_norm(layer)
     gain = dict(layer.named_parameters())["parametrizations.weight.original0"]
     nn.init.ones_(gain)
-    gain.requires_grad_(requires_grad=False)
+    gain.requires_grad = False
     return layer
