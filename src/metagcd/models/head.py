@@ -6,10 +6,12 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.utils.parametrizations import weight_norm
 
 EPSILON = 1e-24
 """Floor of a squared norm: a zero row stays zero, with finite first and second derivatives."""
+
+ROWS = 8192
+"""Rows of the wide layer that are normalised at a time."""
 
 
 class ProjectionHead(nn.Module):
@@ -17,8 +19,11 @@ class ProjectionHead(nn.Module):
 
     Losses need only the cosines of the projections z = W b, and z_i.z_j = b_i' G b_j with the small
     G = W'W. So `similarity` need not form z; what it returns is equal to that of `project` up to rounding.
-    Weights start as DINO's do: MLP from a truncated normal (0.02), zero biases, W by direction only, its
-    gain being 1 and not trained.
+    Weights start as DINO's do: the MLP from a truncated normal (0.02) with zero biases, W as any linear layer.
+
+    Note: W is weight-normalised with its gain fixed to 1, so there is no gain among the parameters. The rows
+    are normalised here, because the kernel behind torch's `weight_norm` takes the norm for a constant when it
+    is differentiated twice: no error, wrong second derivatives.
     """
 
     def __init__(
@@ -33,7 +38,7 @@ class ProjectionHead(nn.Module):
             if len(self.mlp):
                 self.mlp.append(nn.GELU())
             self.mlp.append(_linear(size, following))
-        self.last = _unit_rows(bottleneck, width)
+        self.last = nn.Linear(bottleneck, width, bias=False)
 
     def bottleneck(self, h: Float[Tensor, "n dim"]) -> Float[Tensor, "n bottleneck"]:
         """Return unit rows b, the input of the last layer."""
@@ -41,7 +46,7 @@ class ProjectionHead(nn.Module):
 
     def project(self, h: Float[Tensor, "n dim"]) -> Float[Tensor, "n width"]:
         """Return unit rows z."""
-        return _unit(self.last(self.bottleneck(h)))
+        return _unit(self.bottleneck(h) @ _unit(self.last.weight).T)
 
     def forward(self, h: Float[Tensor, "n dim"]) -> Float[Tensor, "n width"]:
         """Return `project(h)`."""
@@ -49,7 +54,7 @@ class ProjectionHead(nn.Module):
 
     def gram(self) -> Float[Tensor, "bottleneck bottleneck"]:
         """Return G = W'W; one may serve several calls of `similarity` between two updates."""
-        return gram(self.last.weight)
+        return unit_gram(self.last.weight)
 
     def similarity(
         self, h: Float[Tensor, "n dim"], *, gram: Float[Tensor, "bottleneck bottleneck"] | None = None
@@ -57,7 +62,7 @@ class ProjectionHead(nn.Module):
         """Return the cosines of all pairs of projections, by whichever order of products is cheaper."""
         b = self.bottleneck(h)
         if gram is None and not self._small_first(len(h)):
-            z = _unit(self.last(b))
+            z = _unit(b @ _unit(self.last.weight).T)
             return z @ z.T
         s = b @ (self.gram() if gram is None else gram) @ b.T
         scale = s.diagonal().clamp_min(EPSILON).rsqrt()
@@ -70,19 +75,24 @@ class ProjectionHead(nn.Module):
         return small < width * rows * (bottleneck + rows)
 
 
-def gram(x: Float[Tensor, "n k"]) -> Float[Tensor, "k k"]:
-    """Return x'x, whose gradient is one product where that of `x.T @ x` is two and a sum."""
-    return _Gram.apply(x)  # type: ignore[no-any-return]
+def unit_gram(v: Float[Tensor, "n k"]) -> Float[Tensor, "k k"]:
+    """Return W'W for W = v with its rows brought to norm 1, never holding more than `ROWS` rows of W."""
+    return _UnitGram.apply(v)  # type: ignore[no-any-return]
 
 
-class _Gram(torch.autograd.Function):
-    """The symmetric product; its backward is made of differentiable products, so any order works."""
+class _UnitGram(torch.autograd.Function):
+    """Half the products that the derivative of W'W would take, and of v alone; any order of derivative works."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: Tensor) -> Tensor:
-        return x.T @ x
+    def forward(v: Tensor) -> Tensor:
+        total = v.new_zeros(v.shape[1], v.shape[1])
+        with torch.autocast(v.device.type, enabled=False):  # a sum of many rows, in full precision
+            for rows in v.split(ROWS):
+                w = _unit(rows)
+                total = torch.addmm(total, w.T, w)
+        return total
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:  # noqa: ARG004
@@ -90,25 +100,29 @@ class _Gram(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        (x,), (gradient,) = ctx.saved_tensors, gradients
-        return x @ (gradient + gradient.T)
+        (v,), (gradient,) = ctx.saved_tensors, gradients
+        both = gradient + gradient.T
+        return torch.cat([_through_unit(rows, both) for rows in v.split(ROWS)])
+
+
+def _through_unit(v: Tensor, both: Tensor) -> Tensor:
+    """Return the gradient W both of W'W with respect to W, less what would only lengthen rows, over their norm."""
+    scale = _inverse_norm(v)
+    w = v * scale
+    dw = w @ both
+    return (dw - w * (w * dw).sum(dim=1, keepdim=True)) * scale
 
 
 def _unit(x: Float[Tensor, "n k"]) -> Float[Tensor, "n k"]:
-    return x * x.square().sum(dim=1, keepdim=True).clamp_min(EPSILON).rsqrt()
+    return x * _inverse_norm(x)
+
+
+def _inverse_norm(x: Float[Tensor, "n k"]) -> Float[Tensor, "n 1"]:
+    return x.square().sum(dim=1, keepdim=True).clamp_min(EPSILON).rsqrt()
 
 
 def _linear(size: int, following: int) -> nn.Linear:
     layer = nn.Linear(size, following)
     nn.init.trunc_normal_(layer.weight, std=0.02)
     nn.init.zeros_(layer.bias)
-    return layer
-
-
-def _unit_rows(bottleneck: int, width: int) -> nn.Linear:
-    layer = nn.Linear(bottleneck, width, bias=False)
-    weight_norm(layer)
-    gain = dict(layer.named_parameters())["parametrizations.weight.original0"]
-    nn.init.ones_(gain)
-    gain.requires_grad = False
     return layer
