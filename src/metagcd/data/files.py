@@ -1,5 +1,8 @@
 """Images that lie in files, decoded when they are read."""
 
+# A Path costs more than the call it stands for, a million times over.
+# ruff: noqa: PTH118, PTH123
+
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +23,11 @@ from metagcd.types import Array
 
 SAMPLE = 16_384
 """Bytes read at the head, middle and tail of a file for its fingerprint; up to three times that is read whole."""
+
+BLOCK = 256
+"""Files that a thread takes at a time when all are visited."""
+
+THREADS = min(os.cpu_count() or 1, 16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +65,15 @@ class Paths:
 
     def full(self, row: int) -> str:
         """Return a path that can be opened."""
-        return os.path.join(self.root, self.relative(row))  # noqa: PTH118 - a Path costs more, a million times over
+        return os.path.join(self.root, self.relative(row))
+
+    def select(self, rows: Int[Array, " m"]) -> "Paths":
+        """Return some of the paths, in this order."""
+        return (
+            self
+            if np.array_equal(rows, np.arange(len(self)))
+            else Paths.of(self.root, map(self.relative, rows.tolist()))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +102,8 @@ class FileImages:
 
     @cached_property
     def _fingerprint(self) -> str:
-        starts = range(0, len(self), 256)
-        with ThreadPoolExecutor(min(os.cpu_count() or 1, 16)) as pool:
+        starts = range(0, len(self), BLOCK)
+        with ThreadPoolExecutor(THREADS) as pool:
             digests = pool.map(self._digests, starts)
             return fingerprint(
                 repr(self.how).encode(), self.paths.ends.tobytes(), self.paths.letters, b"".join(digests)
@@ -103,14 +119,14 @@ class FileImages:
             ) from error
 
     def _digests(self, start: int) -> bytes:
-        rows = range(start, min(start + 256, len(self)))
+        rows = range(start, min(start + BLOCK, len(self)))
         return b"".join(content_digest(self.paths.full(row)) for row in rows)
 
 
 def content_digest(path: str) -> bytes:
     """Return sixteen bytes that name what a file holds, from samples if it is larger than three of them."""
     try:
-        with open(path, "rb") as stream:  # noqa: PTH123 - a Path costs more, a million times over
+        with open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             total = blake2b(size.to_bytes(8, "little"), digest_size=16)
             if size <= 3 * SAMPLE:

@@ -1,5 +1,8 @@
 """Open picture files of any kind, and say in a few words why one cannot be used."""
 
+# A Path costs more than the call it stands for, a million times over.
+# ruff: noqa: PTH114, PTH116, PTH123
+
 import errno
 import io
 import os
@@ -126,12 +129,12 @@ def _formats() -> tuple[str, ...]:
 
 def _file(path: str | os.PathLike[str]) -> io.BufferedReader:
     # Opening a pipe would wait for somebody to write into it.
-    mode = os.stat(path).st_mode  # noqa: PTH116 - a Path costs more than the call, a million times over
+    mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise UnreadableError("a folder, not a file")
     if not stat.S_ISREG(mode):
         raise UnreadableError("not a regular file")
-    stream = open(path, "rb")  # noqa: PTH123, SIM115 - the caller closes it
+    stream = open(path, "rb")  # noqa: SIM115 - the caller closes it
     if os.fstat(stream.fileno()).st_size == 0:
         stream.close()
         raise UnreadableError("an empty file")
@@ -150,9 +153,9 @@ def _reason(error: Exception, source: Source) -> str:
     if isinstance(error, UnidentifiedImageError):
         return "not an image of a known format"
     if isinstance(error, Image.DecompressionBombError):
-        return "more pixels than the limit"
+        return f"more than {2 * PIXEL_CEILING} pixels"  # Pillow refuses at twice what it warns of
     if isinstance(error, OSError) and error.errno == errno.ENOENT and not isinstance(source, bytes):
-        return "a link to nothing" if os.path.islink(source) else _WORDS[errno.ENOENT]  # noqa: PTH114 - see `_file`
+        return "a link to nothing" if os.path.islink(source) else _WORDS[errno.ENOENT]
     if isinstance(error, OSError) and error.errno is not None:
         return _WORDS.get(error.errno, error.strerror or words)
     if isinstance(error, MemoryError):
