@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Int64, Real, UInt8
+from jaxtyping import Float32, Int64, UInt8
 from torch import Tensor
 from torch.nn import functional
 
@@ -59,7 +59,8 @@ def evaluation_view(pixels: Pixels, spec: InputSpec) -> Float32[Tensor, "b 3 s s
     """Resize, crop the centre, normalise."""
     x = _resized(_tensor(pixels), spec)
     top, left = (round((side - spec.size) / 2) for side in x.shape[2:])
-    return _normalised(x[:, :, top : top + spec.size, left : left + spec.size], spec)
+    x = x[:, :, top : top + spec.size, left : left + spec.size]
+    return _normalise_(x.contiguous().float(), spec)
 
 
 def train_view(
@@ -87,13 +88,13 @@ def _views(
     x: UInt8[Tensor, "b 3 h w"], spec: InputSpec, augmentation: Augmentation, draws: Sequence[Draw]
 ) -> Float32[Tensor, "n 3 s s"]:
     """Return the views of all draws, stacked. What does not depend on the draw is done once."""
-    x = _padded(_resized(x, spec), augmentation)
-    x = _flipped(_cropped(x, spec.size, draws), augmentation, draws)
-    x = _toned(_turned(x, augmentation, draws), augmentation, draws)
+    x = _cropped(_padded(_resized(x, spec), augmentation), spec.size, augmentation, draws)
+    # Bytes until here, where they are cheaper; from here on numbers on the scale [0, 255].
+    x = _toned(_turned(x.float(), augmentation, draws), augmentation, draws)
     if augmentation.noise:
         keys = np.concatenate([draw.bits("noise") for draw in draws]).view(np.int64)
         x = x + 255 * augmentation.noise * gaussian(_beside(keys, x), tuple(x.shape[1:]))
-    return _normalised(x, spec)
+    return _normalise_(x, spec)
 
 
 def _tensor(pixels: Pixels) -> UInt8[Tensor, "b 3 h w"]:
@@ -133,26 +134,28 @@ def _padded(x: UInt8[Tensor, "b 3 h w"], augmentation: Augmentation) -> UInt8[Te
     return x
 
 
-def _cropped(x: UInt8[Tensor, "b 3 h w"], size: int, draws: Sequence[Draw]) -> UInt8[Tensor, "n 3 s s"]:
-    """Cut a square per image and draw. All squares form a view of the memory, from which b are picked."""
+def _cropped(
+    x: UInt8[Tensor, "b 3 h w"], size: int, augmentation: Augmentation, draws: Sequence[Draw]
+) -> UInt8[Tensor, "n 3 s s"]:
+    """Cut a square per image and draw, and mirror some: n picks from the view of memory that holds all squares."""
     top, left = (
         uniforms(draws, name, 0.0, side - size + 1.0).astype(np.int64)
         for name, side in zip(("top", "left"), x.shape[2:], strict=True)
     )
-    image = torch.arange(len(x), device=x.device).repeat(len(draws))
-    return x.unfold(2, size, 1).unfold(3, size, 1)[image, :, _beside(top, x), _beside(left, x)]
+    image = np.tile(np.arange(len(x)), len(draws))
+    x = x.contiguous()
+    if augmentation.flip:
+        # A mirrored square is a square of the mirrored image, which is made once for all draws.
+        flip = uniforms(draws, "flip") < augmentation.flip
+        image, left = image + flip * len(x), np.where(flip, x.shape[3] - size - left, left)
+        x = torch.cat([x, x.flip(-1)])
+    squares = x.unfold(2, size, 1).unfold(3, size, 1)
+    return squares[_beside(image, x), :, _beside(top, x), _beside(left, x)]
 
 
-def _flipped(
-    x: UInt8[Tensor, "n 3 s s"], augmentation: Augmentation, draws: Sequence[Draw]
-) -> UInt8[Tensor, "n 3 s s"]:
-    if augmentation.flip == 0:
-        return x
-    flip = uniforms(draws, "flip") < augmentation.flip
-    return torch.where(_beside(flip, x)[:, None, None, None], x.flip(-1), x)
-
-
-def _turned(x: UInt8[Tensor, "n 3 s s"], augmentation: Augmentation, draws: Sequence[Draw]) -> Real[Tensor, "n 3 s s"]:
+def _turned(
+    x: Float32[Tensor, "n 3 s s"], augmentation: Augmentation, draws: Sequence[Draw]
+) -> Float32[Tensor, "n 3 s s"]:
     """Rotate clockwise and magnify about the centre."""
     if len(x) == 0 or (augmentation.degrees == 0 and augmentation.zoom == (1.0, 1.0)):
         return x
@@ -165,17 +168,19 @@ def _turned(x: UInt8[Tensor, "n 3 s s"], augmentation: Augmentation, draws: Sequ
     theta[:, 1, 0] = -theta[:, 0, 1]
     grid = functional.affine_grid(_beside(theta, x), list(x.shape), align_corners=False)
     mode = {"zero": "zeros", "reflect": "reflection"}[augmentation.padding]
-    return functional.grid_sample(x.float(), grid, mode="bilinear", padding_mode=mode, align_corners=False)
+    return functional.grid_sample(x, grid, mode="bilinear", padding_mode=mode, align_corners=False)
 
 
-def _toned(x: Real[Tensor, "n 3 s s"], augmentation: Augmentation, draws: Sequence[Draw]) -> Real[Tensor, "n 3 s s"]:
+def _toned(
+    x: Float32[Tensor, "n 3 s s"], augmentation: Augmentation, draws: Sequence[Draw]
+) -> Float32[Tensor, "n 3 s s"]:
     """Scale the brightness, then the contrast about the mean grey."""
     if augmentation.brightness:
         x = (x * _factors("brightness", augmentation.brightness, x, draws)).clamp_(0, 255)
     if augmentation.contrast:
         factor = _factors("contrast", augmentation.contrast, x, draws)
-        luma = x.new_tensor([0.2989, 0.587, 0.114], dtype=torch.float32)  # as in torchvision (ITU-R BT.601)
-        grey = (x.float().mean(dim=(2, 3)) @ luma)[:, None, None, None]
+        luma = x.new_tensor([0.2989, 0.587, 0.114])  # as in torchvision (ITU-R BT.601)
+        grey = (x.mean(dim=(2, 3)) @ luma)[:, None, None, None]
         x = (x * factor + grey * (1 - factor)).clamp_(0, 255)
     return x
 
@@ -185,11 +190,11 @@ def _factors(name: str, strength: float, x: Tensor, draws: Sequence[Draw]) -> Fl
     return _beside(factor.astype(np.float32), x)[:, None, None, None]
 
 
-def _normalised(x: Real[Tensor, "b 3 s s"], spec: InputSpec) -> Float32[Tensor, "b 3 s s"]:
-    """Return (x / 255 - mean) / std."""
+def _normalise_(x: Float32[Tensor, "b 3 s s"], spec: InputSpec) -> Float32[Tensor, "b 3 s s"]:
+    """Make x, on the scale [0, 255], (x / 255 - mean) / std, in place: new memory costs more than the sums."""
     mean = torch.tensor(spec.mean, device=x.device)[:, None, None]
     std = torch.tensor(spec.std, device=x.device)[:, None, None]
-    return (x.contiguous() * (1 / (255 * std))).sub_(mean / std)
+    return x.mul_(1 / (255 * std)).sub_(mean / std)
 
 
 def _beside(array: Array, x: Tensor) -> Tensor:
