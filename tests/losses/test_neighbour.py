@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.autograd import grad, gradcheck, gradgradcheck
 
-from metagcd.losses import Positiveness, info_nce, neighbours, soft_neighbour, soft_neighbour_from_similarity
-from metagcd.losses.neighbour import log_positiveness
+from metagcd.losses import Positiveness, info_nce, neighbours, soft_neighbour, soft_neighbour_from_similarity, supcon
+from metagcd.losses.neighbour import SOFT, log_positiveness
 
 DETACHED = Positiveness(detach=True)
 
@@ -189,6 +189,31 @@ def test_detached_weights_break_the_derivative_of_the_loss() -> None:
         return soft_neighbour(z, threshold=0.3, temperature=0.5, positiveness=DETACHED)
 
     assert not gradcheck(loss, (z,), raise_exception=False)
+
+
+@pytest.mark.parametrize(("positiveness", "right"), [(SOFT, True), (DETACHED, False)])
+def test_a_gradient_through_an_inner_update_is_right_unless_weights_are_detached(
+    positiveness: Positiveness, right: bool
+) -> None:
+    x, unseen = rows(4, d=4, seed=2), rows(3, d=4, seed=3)
+    start = torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+
+    def views(x: Tensor, theta: Tensor) -> Tensor:
+        return torch.nn.functional.normalize(x @ theta, dim=1)
+
+    def inner(theta: Tensor) -> Tensor:
+        return soft_neighbour(views(x, theta), threshold=0.3, temperature=0.5, positiveness=positiveness)
+
+    def outer_after_true_step(theta: Tensor) -> Tensor:
+        (slope,) = grad(soft_neighbour(views(x, theta), threshold=0.3, temperature=0.5), theta, create_graph=True)
+        return supcon(views(unseen, theta - 0.5 * slope), torch.tensor([0, 1, 0]), temperature=0.5)
+
+    (slope,) = grad(inner(start), start, create_graph=True)
+    outer = supcon(views(unseen, start - 0.5 * slope), torch.tensor([0, 1, 0]), temperature=0.5)
+    (found,) = grad(outer, start)
+    assert gradcheck(outer_after_true_step, (start,))
+    (wanted,) = grad(outer_after_true_step(start), start)
+    assert torch.allclose(found, wanted, rtol=1e-9) == right
 
 
 @pytest.mark.parametrize("weighting", ["outside", "inside"])

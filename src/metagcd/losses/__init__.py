@@ -11,6 +11,7 @@ from metagcd.losses.contrastive import (
 )
 from metagcd.losses.neighbour import (
     Positiveness,
+    Weighting,
     neighbours,
     soft_neighbour,
     soft_neighbour_from_similarity,
@@ -19,6 +20,7 @@ from metagcd.losses.neighbour import (
 __all__ = [
     "Attention",
     "Positiveness",
+    "Weighting",
     "info_nce",
     "info_nce_from_similarity",
     "labelled",
