@@ -171,3 +171,17 @@ def test_an_augmentation_survives_a_file():
 def test_strengths_that_make_no_picture_are_refused(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         Augmentation(**wrong)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("augmentation", [Augmentation(), STRONG], ids=["plain", "strong"])
+def test_a_graphics_processor_makes_the_same_views(augmentation):
+    pixels = torch.from_numpy(pictures())
+    # Resizing may round a byte the other way: one level is 1 / 255, over a deviation of 0.22, and a contrast of 1.3.
+    there = views(pixels.cuda(), augmentation)
+    assert there.is_cuda
+    torch.testing.assert_close(there.cpu(), views(pixels, augmentation), rtol=0, atol=0.03)
+    torch.testing.assert_close(
+        evaluation_view(pixels.cuda(), SPEC).cpu(), evaluation_view(pixels, SPEC), rtol=0, atol=0.02
+    )

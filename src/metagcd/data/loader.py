@@ -34,6 +34,8 @@ class Loading:
     """Batches being read at one time; sources may decode the pictures of one batch side by side besides."""
     ahead: int = 2
     """Batches that are read before they are asked for."""
+    skip: int = 0
+    """Training batches left out at the start of the epoch, where an interrupted one goes on."""
     device: str | torch.device = "cpu"
     """Where views are made: bytes travel there, a quarter of what views would be."""
 
@@ -98,6 +100,7 @@ def load_views(
     An image's views depend on the seeds, the epoch and its row in the set it was first taken from; on nothing else.
     """
     order = batches(len(images), batch=loading.batch, seeds=seeds, epoch=epoch, drop_last=loading.drop_last)
+    order = order[loading.skip :]
     numbers, seed = origin(images)[1].astype(np.int64), seeds.integer("views")
     with closing(_read(images, order, loading)) as batches_read:
         for rows, pixels in batches_read:
