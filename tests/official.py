@@ -70,4 +70,5 @@ class _OldType:
 def cifar_batch(key: str, labels: list[int], pixels: np.ndarray) -> bytes:
     """Pickle (n, 32, 32, 3) pixels as the archive does: planes of red, green and blue."""
     planes = pixels.transpose(0, 3, 1, 2).reshape(len(pixels), -1)
-    return pickle.dumps({"data": _Old(planes), key: labels}, protocol=2)
+    modern = pickle.dumps({"data": _Old(planes), key: labels}, protocol=2)
+    return modern.replace(b"numpy._core.multiarray\n", b"numpy.core.multiarray\n")

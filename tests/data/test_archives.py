@@ -100,6 +100,13 @@ def test_an_archive_without_the_folder_is_refused(tmp_path: Path) -> None:
         unpack(archive, "birds")
 
 
+def test_a_root_that_the_system_refuses_is_named(tmp_path: Path) -> None:
+    root = tmp_path / ("x" * 300)
+    with pytest.raises(InputError, match="Cannot look for") as error:
+        place(BIRDS, root)
+    assert str(root) in one_line(error)
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Cannot read") as error:
         check(tmp_path / "absent", "0" * 32)

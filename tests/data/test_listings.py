@@ -56,6 +56,13 @@ def test_a_folder_that_is_missing_is_named(layout: Layout) -> None:
     refusal(error, layout.folder / "images")
 
 
+def test_a_folder_without_pictures_is_named(layout: Layout) -> None:
+    written(layout.folder, {"images/notes.txt": b""})
+    with pytest.raises(InputError, match="no pictures in it") as error:
+        layout.pictures("images")
+    refusal(error, layout.folder / "images")
+
+
 def test_images_and_labels_keep_the_order_of_the_list(layout: Layout) -> None:
     written(layout.folder, {f"{seed}.jpg": jpeg(seed) for seed in range(4)})
     data = layout.dataset([("3.jpg", 1), ("0.jpg", 0)], [("1.jpg", 1), ("2.jpg", 0)], ["owl", "wren"], SMALL)

@@ -1,11 +1,9 @@
 """`metagcd data`: get published data sets, and see which are there."""
 
-from typing import Annotated
-
 import tyro
 
 
-def get(name: Annotated[str, tyro.conf.Positional], /, *, data_root: str = "", quiet: bool = False) -> None:
+def get(name: tyro.conf.Positional[str], *, data_root: str = "", quiet: bool = False) -> None:
     """Download a published data set, check it and unpack it; interrupted downloads continue.
 
     Args:

@@ -6,7 +6,7 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -66,17 +66,23 @@ Origin = Archive | ByHand
 
 def present(origin: Origin, root: Path) -> Path | None:
     """Return the folder of a data set, which may be the root itself, or nothing."""
-    if (root / origin.folder).is_dir():
-        return root / origin.folder
-    return root if root.name == origin.folder and root.is_dir() else None
+    beside = [root] if root.name == origin.folder else []
+    return next((folder for folder in (root / origin.folder, *beside) if _is(Path.is_dir, folder)), None)
 
 
 def found(origin: Origin, root: Path) -> Path | None:
     """Return the folder of a data set, else its archive that is unpacked on first use, or nothing."""
     folder = present(origin, root)
-    if folder is None and isinstance(origin, Archive) and (root / origin.file).is_file():
+    if folder is None and isinstance(origin, Archive) and _is(Path.is_file, root / origin.file):
         return root / origin.file
     return folder
+
+
+def _is(kind: Callable[[Path], bool], path: Path) -> bool:
+    try:
+        return kind(path)
+    except OSError as error:  # such as a folder that may not be entered
+        raise InputError(f"Cannot look for {path}: {reason(error)}.") from error
 
 
 def place(origin: Origin, root: Path) -> Path:
@@ -128,7 +134,7 @@ def _folder_only(
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
             raise InputError(f"{archive} holds the path `{name}`, which leads out of its folder; nothing was unpacked.")
-        if path.parts[0] == folder:
+        if path.parts[:1] == (folder,):
             yield path, stream
 
 

@@ -51,14 +51,14 @@ def fetch(archive: Archive, root: Path, progress: Progress) -> Path:
     What has arrived stays as NAME.part, and the next call continues there where the server can.
     """
     target = root / archive.file
-    if target.exists():
-        check(target, archive.md5)
-        return target
     part = target.with_name(f"{target.name}.part")
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"Cannot make the folder {root}: {reason(error)}.") from error
+    if target.exists():
+        check(target, archive.md5)
+        return target
     _transfer(archive.url, part, progress)
     try:
         check(part, archive.md5)

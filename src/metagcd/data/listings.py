@@ -58,7 +58,10 @@ class Layout:
     def pictures(self, path: str) -> list[str]:
         """Return the paths of the pictures inside a folder, sorted by name."""
         with os.scandir(self._is_folder(path)) as entries:
-            return sorted(f"{path}/{entry.name}" for entry in entries if _is_picture(entry.name))
+            found = sorted(f"{path}/{entry.name}" for entry in entries if _is_picture(entry.name))
+        if not found:
+            raise self.wrong(self.folder / path, "there are no pictures in it")
+        return found
 
     def dataset(self, train: Listing, test: Listing, class_names: Iterable[str], how: Decoding) -> Dataset:
         """Return the two parts, after seeing to it that every file is there."""

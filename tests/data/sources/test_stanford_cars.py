@@ -58,6 +58,28 @@ def test_the_lists_decide_parts_labels_and_names_in_both_layouts(root: Path) -> 
     assert len({image[0, 0].tobytes() for image in pixels}) == 3
 
 
+def test_one_list_of_all_images_is_read_too(tmp_path: Path) -> None:
+    written(tmp_path, {f"{TOP}/car_ims/00000{seed}.jpg": jpeg(seed) for seed in (1, 2, 3)})
+    notes = np.empty((1, 3), dtype=[(name, "O") for name in ("relative_im_path", "bbox_x1", "class", "test")])
+    for place, (seed, number, test) in enumerate([(2, 2, 0), (1, 1, 1), (3, 1, 0)]):
+        notes[0, place] = (f"car_ims/00000{seed}.jpg", 1, number, test)
+    names = np.empty((1, len(NAMES)), dtype=object)
+    names[0] = NAMES
+    savemat(tmp_path / TOP / "cars_annos.mat", {"annotations": notes, "class_names": names})
+    data = load(tmp_path)
+    assert data.class_names == tuple(NAMES)
+    assert data.train_labels.tolist() == [1, 0]
+    assert data.test_labels.tolist() == [0]
+
+
+def test_one_list_that_does_not_say_which_images_are_for_testing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / TOP / "car_ims").mkdir(parents=True)
+    notes = np.empty((1, 1), dtype=[(name, "O") for name in ("relative_im_path", "class")])
+    notes[0, 0] = ("car_ims/000001.jpg", 1)
+    savemat(tmp_path / TOP / "cars_annos.mat", {"annotations": notes, "class_names": np.array(NAMES, dtype=object)})
+    assert refusal(tmp_path).startswith(f"{tmp_path / TOP / 'cars_annos.mat'}: its annotations lack `test`")
+
+
 def test_a_changed_image_changes_the_fingerprint(root: Path) -> None:
     before = load(root).fingerprint
     written(root, {f"{TOP}/cars_test/00001.jpg": jpeg(9)})

@@ -15,8 +15,10 @@ from metagcd.types import Dataset
 
 EXPECTED = (
     "cars_train, cars_test, devkit/cars_meta.mat, devkit/cars_train_annos.mat, and cars_test_annos_withlabels.mat "
-    "(there or in devkit)"
+    "(there or in devkit); or car_ims and cars_annos.mat"
 )
+WHOLE = "cars_annos.mat"
+"""The one list of the publication's first form, with all images in one folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,22 +47,48 @@ class StanfordCarsConfig:
 def stanford_cars(config: StanfordCarsConfig) -> Dataset:
     """Stanford Cars: photographs of cars, 196 models."""
     layout = Layout(folder=place(config.origin(), data_root(config.root)), expected=EXPECTED)
-    labelled = "cars_test_annos_withlabels.mat"
-    beside = labelled if (layout.folder / labelled).is_file() else f"devkit/{labelled}"
-    names = [str(name) for name in _column(layout, "devkit/cars_meta.mat", "class_names")]
-    train = _listing(layout, "devkit/cars_train_annos.mat", "cars_train", len(names))
-    test = _listing(layout, beside, "cars_test", len(names))
+    one_list = (layout.folder / WHOLE).is_file() and (layout.folder / "car_ims").is_dir()
+    names, train, test = _one_list(layout) if one_list else _two_lists(layout)
     return layout.dataset(train, test, names, Decoding(size=config.size))
 
 
-def _listing(layout: Layout, file: str, images: str, classes: int) -> Listing:
+def _one_list(layout: Layout) -> tuple[list[str], Listing, Listing]:
+    names = _names(layout, WHOLE)
+    notes, everything = _notes(layout, WHOLE, "relative_im_path", len(names))
+    if "test" not in (notes.dtype.names or ()):
+        raise layout.wrong(layout.folder / WHOLE, "its annotations lack `test`")
+    train, test = (
+        [entry for entry, mark in zip(everything, notes["test"], strict=True) if int(mark) == part] for part in (0, 1)
+    )
+    return names, train, test
+
+
+def _two_lists(layout: Layout) -> tuple[list[str], Listing, Listing]:
+    labelled = "cars_test_annos_withlabels.mat"
+    beside = labelled if (layout.folder / labelled).is_file() else f"devkit/{labelled}"
+    names = _names(layout, "devkit/cars_meta.mat")
+    _, train = _notes(layout, "devkit/cars_train_annos.mat", "fname", len(names))
+    _, test = _notes(layout, beside, "fname", len(names))
+    return (
+        names,
+        [(f"cars_train/{name}", label) for name, label in train],
+        [(f"cars_test/{name}", label) for name, label in test],
+    )
+
+
+def _names(layout: Layout, file: str) -> list[str]:
+    return [str(name) for name in _column(layout, file, "class_names")]
+
+
+def _notes(layout: Layout, file: str, path: str, classes: int) -> tuple[np.ndarray, Listing]:
+    """Return the annotations of a list, and the paths and class ids in them."""
     notes = _column(layout, file, "annotations")
-    if not {"fname", "class"} <= set(notes.dtype.names or ()):
-        raise layout.wrong(layout.folder / file, "its annotations lack `fname` or `class`")
+    if not {path, "class"} <= set(notes.dtype.names or ()):
+        raise layout.wrong(layout.folder / file, f"its annotations lack `{path}` or `class`")
     labels = [int(number) - 1 for number in notes["class"]]  # they count from 1
     if not all(0 <= label < classes for label in labels):
         raise layout.wrong(layout.folder / file, f"there are classes outside 1 to {classes}")
-    return [(f"{images}/{name}", label) for name, label in zip(notes["fname"], labels, strict=True)]
+    return notes, [(str(name), label) for name, label in zip(notes[path], labels, strict=True)]
 
 
 def _column(layout: Layout, file: str, key: str) -> np.ndarray:
