@@ -57,7 +57,7 @@ def ordered_classes(labels: Int[Array, " n"], spec: ProtocolSpec, seeds: Seeds) 
 
 def _draw(
     labels: Int[Array, " n"], order: tuple[int, ...], plan: Plan, redraw: bool, seeds: Seeds
-) -> tuple[Int[Array, " s"], list[Int[Array, " b"]]]:
+) -> tuple[Int[Array, " s"], list[Int[Array, " _"]]]:
     offline: list[Array] = []
     online: list[list[Array]] = [[] for _ in plan.online]
     for place, label in enumerate(order):
@@ -74,7 +74,7 @@ def _draw(
 
 
 def _sessions(
-    batches: list[Int[Array, " b"]], test: Int[Array, " m"], order: tuple[int, ...], spec: ProtocolSpec
+    batches: list[Int[Array, " _"]], test: Int[Array, " m"], order: tuple[int, ...], spec: ProtocolSpec
 ) -> tuple[Session, ...]:
     sessions: list[Session] = []
     met = spec.known

@@ -66,7 +66,7 @@ def draw_episode(labels: Array, spec: EpisodeSpec, seeds: Seeds) -> Episode:
 
 def _cut(
     label: int, rows: Int[Array, " r"], birth: int, spec: EpisodeSpec, phase: float
-) -> tuple[Int[Array, " m"], list[Int[Array, " p"]]]:
+) -> tuple[Int[Array, " m"], list[Int[Array, " _"]]]:
     """Cut one class: its test images, then its part of the session where it is new and of every later one."""
     if len(rows) < 2:
         raise InputError(f"Class {label} has 1 labelled image; an episode needs 2 or more of each class.")

@@ -60,14 +60,14 @@ def _check_tests(protocol: Protocol) -> None:
     for rows in tests:
         _require(len(np.unique(rows)) == len(rows) and rows.min(initial=0) >= 0, "a test part holds an image twice")
     for earlier, later in pairwise(tests):
-        _require(bool(np.isin(earlier, later).all()), "a test part lacks images of an earlier one")
+        _require(np.isin(earlier, later).all(), "a test part lacks images of an earlier one")
 
 
 def _check_training_labels(protocol: Protocol, labels: Int[Array, " n"]) -> None:
     _require_within(protocol.offline, labels, protocol.known)
     for session in protocol.sessions:
         _require_within(session.train, labels, session.known + session.novel)
-        _require(bool(np.isin(session.novel, labels[session.train]).all()), "a new class has no image in its session")
+        _require(np.isin(session.novel, labels[session.train]).all(), "a new class has no image in its session")
 
 
 def _check_test_labels(protocol: Protocol, labels: Int[Array, " m"]) -> None:
@@ -82,9 +82,9 @@ def _check_test_labels(protocol: Protocol, labels: Int[Array, " m"]) -> None:
 
 def _require_within(rows: Int[Array, " b"], labels: Int[Array, " n"], classes: tuple[int, ...]) -> None:
     _require(rows.max() < len(labels), f"it names row {rows.max()}, and there are {len(labels)} training images")
-    _require(bool(np.isin(labels[rows], classes).all()), "a session holds images of a class that is not in it")
+    _require(np.isin(labels[rows], classes).all(), "a session holds images of a class that is not in it")
 
 
-def _require(holds: bool, violation: str) -> None:
+def _require(holds: bool | np.bool, violation: str) -> None:
     if not holds:
         raise InputError(f"The protocol is not sound: {violation}.")
