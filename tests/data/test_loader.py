@@ -111,6 +111,15 @@ def test_an_image_has_the_same_views_in_a_part_of_the_set():
             torch.testing.assert_close(pair, views[int(part[row])])
 
 
+def test_an_interrupted_epoch_goes_on_with_the_same_views():
+    images = SlowImages()
+    whole = epoch_of(images, Loading(batch=4), epoch=2)
+    images.started.clear()
+    rest = epoch_of(images, Loading(batch=4, skip=3), epoch=2)
+    assert len(images.started) == len(whole) - 3
+    torch.testing.assert_close([views for _, views in rest], [views for _, views in whole[3:]], rtol=0, atol=0)
+
+
 def test_evaluation_reads_every_image_once_in_order():
     got = list(load_evaluation(SlowImages(), spec=SPEC, loading=Loading(batch=4)))
     assert np.concatenate([rows for rows, _ in got]).tolist() == list(range(len(PIXELS)))
@@ -160,3 +169,5 @@ def test_threads_end_when_the_consumer_leaves(leave):
 def test_numbers_that_read_nothing_are_refused(name):
     with pytest.raises(InputError, match=f"`{name}` must be at least 1; got 0"):
         Loading(**{name: 0})
+    with pytest.raises(InputError, match="`skip` must not be negative"):
+        Loading(skip=-1)

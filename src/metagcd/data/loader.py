@@ -27,7 +27,7 @@ class Loading:
     """How batches are read. At most `ahead` batches of bytes wait in memory beside the one in use."""
 
     batch: int = 128
-    """Images per batch (the paper's 256 are views: two of each)."""
+    """Images per batch, two views of each. The paper has 256 and does not say of which; 128 images make 256 views."""
     drop_last: bool = True
     """Leave out a last, shorter training batch, unless it is the only one; evaluation always reads every image."""
     threads: int = 2
@@ -44,6 +44,8 @@ class Loading:
         for name in ("batch", "threads", "ahead"):
             if getattr(self, name) < 1:
                 raise InputError(f"`{name}` must be at least 1; got {getattr(self, name)}.")
+        if self.skip < 0:
+            raise InputError(f"`skip` must not be negative; got {self.skip}.")
 
 
 def batches(n: int, *, batch: int, seeds: Seeds, epoch: int, drop_last: bool) -> list[Int64[Array, " _"]]:
