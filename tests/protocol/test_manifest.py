@@ -139,6 +139,12 @@ def test_an_old_file_is_replaced_whole_and_nothing_else_is_left(manifest):
     assert [path.name for path in manifest.parent.iterdir()] == ["protocol.json"]
 
 
+def test_a_place_that_cannot_be_written_is_named(manifest):
+    for place in (manifest / "under-a-file.json", manifest.parent / "none" / "protocol.json"):
+        with pytest.raises(InputError, match=rf"Cannot write the protocol {place}"):
+            write_manifest(place, PROTOCOL, source_fingerprint="abc")
+
+
 def test_a_failed_write_keeps_the_old_file_and_leaves_no_other(manifest, monkeypatch):
     def no_space(self, target):
         raise OSError(28, "No space left on device")

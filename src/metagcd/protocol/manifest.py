@@ -2,6 +2,7 @@
 
 import json
 import secrets
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ def write_manifest(path: Path, protocol: Protocol, *, source_fingerprint: str) -
         part.write_text(to_json(protocol, source_fingerprint=source_fingerprint), encoding="utf-8")
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
         raise InputError(f"Cannot write the protocol {path}: {reason(error)}.") from error
 
 
