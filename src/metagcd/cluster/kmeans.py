@@ -10,18 +10,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from metagcd.cluster.bounds import inertia, run_one
 from metagcd.cluster.lloyd import Anchor, Rule, run_all
 from metagcd.cluster.points import KMeans, as_points, check_counts, unit_rows
 from metagcd.cluster.seeding import plus_plus
+from metagcd.cluster.swaps import improve
 from metagcd.types import Array
 
-SAMPLE = 4096
+SAMPLE = 2048
 """Fewest points in the sample, so that small problems are solved on all their points."""
 PER_CLUSTER = 20
 """Points in the sample for each cluster; twenty place a centroid well enough to rank the restarts."""
-FINALISTS = 2
-"""Restarts that go on from the sample to all points."""
+SCOUTING = 3
+"""Rounds that every restart gets before the hopeless are dropped."""
+SURVIVORS = 2
+"""Restarts that go on; most of what more would bring, moving centroids brings for less."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +81,11 @@ def search(
         sample = points[torch.randperm(len(points), generator=generator)[:size].to(points.device)]
     start = plus_plus(sample, plan.k, restarts=plan.restarts, generator=generator, fixed=fixed)
     share = anchor and anchor.scaled(size / len(points))
-    explored, cost, _ = run_all(sample, start, plan.rule, share)
-    best: KMeans | None = None
-    for place in cost.argsort(stable=True)[: FINALISTS if size < len(points) else 1].tolist():
-        centroids, labels, rounds = run_one(points, explored[place], plan.rule, anchor)
-        value = inertia(points, centroids, labels)
-        if best is None or value < best.inertia:
-            best = KMeans(labels, centroids, value, rounds)
-    assert best is not None  # there is at least one restart
-    return best
+    scouted, cost, _ = run_all(sample, start, replace(plan.rule, rounds=SCOUTING), share)
+    survivors = scouted[cost.argsort(stable=True)[:SURVIVORS]]
+    improved = [improve(sample, survivor, plan.rule, share) for survivor in survivors]
+    best = min(improved, key=lambda found: found.inertia)
+    return best if sample is points else improve(points, as_points(best.centroids), plan.rule, anchor)
 
 
 def delivered(x: Array | Tensor, found: KMeans) -> KMeans:
