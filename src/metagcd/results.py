@@ -173,7 +173,8 @@ def _caption(rows: Sequence[Row], partition: str, assignment: str) -> str:
     protocols = ", ".join(dict.fromkeys(row.protocol for row in rows))
     return (
         f"Accuracy in percent after each session on {data or 'nothing'}: partition {partition}, "
-        f"assignment {assignment}, protocol {protocols or '-'}, {seeds} seed{'' if seeds == 1 else 's'} (mean ± standard deviation)."
+        f"assignment {assignment}, protocol {protocols or '-'}, {seeds} seed{'' if seeds == 1 else 's'} "
+        "(mean ± standard deviation)."
     )
 
 

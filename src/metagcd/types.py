@@ -1,7 +1,7 @@
 """Value types and shape aliases shared by every layer; imports neither torch nor the rest of the package."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int, UInt8
@@ -16,6 +16,7 @@ else:
     Array = np.ndarray
 
 
+@runtime_checkable
 class Images(Protocol):
     """Images that can be read by position: right-side-up RGB of one size, bytes."""
 

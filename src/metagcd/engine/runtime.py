@@ -1,0 +1,47 @@
+"""Where training runs, what it tells, and where it keeps its place."""
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from metagcd.engine.checkpoint import Keeper
+from metagcd.errors import InputError
+from metagcd.progress import Progress
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+Precision = Literal["32-true", "bf16-mixed"]
+
+
+@cache
+def processor() -> "Fabric":
+    """Return the Fabric of one process on the processor."""
+    return fabric_on("cpu")
+
+
+def fabric_on(device: str = "auto", *, devices: int = 1, precision: Precision = "32-true") -> "Fabric":
+    """Return a Fabric for `auto`, `cpu` or `cuda`."""
+    from lightning_fabric import Fabric
+
+    if device not in {"auto", "cpu", "cuda"}:
+        raise InputError(f"`device` must be auto, cpu or cuda; got {device}.")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("There is no CUDA device here; use `--device cpu`, or see `metagcd doctor`.")
+    accelerator = "cuda" if device == "auto" and torch.cuda.is_available() else "cpu" if device == "auto" else device
+    return Fabric(accelerator=accelerator, devices=devices, precision=precision)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """Where training runs, what it tells, and where it keeps its place."""
+
+    fabric: "Fabric" = field(default_factory=processor)
+    progress: Progress = field(default_factory=Progress)
+    keeper: Keeper = field(default_factory=Keeper)
+    evaluation_batch: int = 256
+    """Images embedded at a time."""
+    threads: int = 2
+    """Threads that read and decode images ahead."""

@@ -1,0 +1,235 @@
+"""run(config) -> results: every session of every seed, each kept as soon as it is done."""
+
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metagcd.config import to_toml
+from metagcd.data import SOURCES, Dataset, load
+from metagcd.data.rows import select
+from metagcd.engine.checkpoint import Keeper, State, load_state, save_state
+from metagcd.engine.runtime import Precision, Runtime, fabric_on
+from metagcd.experiment.config import RunConfig
+from metagcd.experiment.scoring import Examination, keep_predictions, read_off, score
+from metagcd.methods import METHODS
+from metagcd.methods.learner import Learner, Setting
+from metagcd.models import encoder_of
+from metagcd.progress import Progress
+from metagcd.protocol import Protocol, read_manifest, split, write_manifest
+from metagcd.results import Row, Table, session_table
+from metagcd.runs import RunDirectory, locked, open_run
+from metagcd.seeds import Seeds
+from metagcd.types import LabelledSet, UnlabelledSet
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardware:
+    """Where a run takes place; no part of the configuration, since results should not depend on it."""
+
+    device: str = "auto"
+    precision: Precision = "32-true"
+    threads: int = 2
+    """Threads that read images ahead."""
+    save_every: float = 60.0
+    """Seconds between two saves within a stage of training."""
+
+    def fabric(self) -> "Fabric":
+        """Return the Fabric of this hardware."""
+        return fabric_on(self.device, precision=self.precision)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of a run, and where it lies."""
+
+    rows: tuple[Row, ...]
+    directory: Path
+
+    def table(self, *, partition: str = "initial", assignment: str = "global") -> Table:
+        """Return All/Old/New per session, mean and spread over seeds."""
+        return session_table(self.rows, partition=partition, assignment=assignment)
+
+    def _repr_markdown_(self) -> str:
+        return self.table().markdown()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One seed of a run."""
+
+    config: RunConfig
+    run: RunDirectory
+    seed: int
+    data: Dataset
+    protocol: Protocol
+    fabric: "Fabric"
+    hardware: Hardware
+    progress: Progress
+    seeds: Seeds = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Derive the generators of this seed."""
+        object.__setattr__(self, "seeds", Seeds(self.seed))
+
+    def state_file(self, session: int) -> Path:
+        """Return where the learner's state after a session is kept."""
+        return self.run.seed(self.seed) / f"session-{session}.safetensors"
+
+    def classes(self, labels: np.ndarray) -> np.ndarray:
+        """Return labels renumbered in the order in which their classes are met."""
+        place = np.full(len(self.data.class_names), -1, dtype=np.int64)
+        place[list(self.protocol.class_order)] = np.arange(len(self.protocol.class_order))
+        return place[labels]
+
+
+def run(
+    config: RunConfig,
+    *,
+    root: Path | str = "runs",
+    directory: Path | str | None = None,
+    hardware: Hardware | None = None,
+    progress: Progress | None = None,
+) -> Results:
+    """Run the configuration, or finish the run of it that was begun; return its rows.
+
+    The run directory is `directory`, or below `root` under a name that the configuration determines.
+    """
+    hardware, progress = hardware or Hardware(), progress or Progress()
+    path = Path(directory) if directory is not None else Path(root) / f"{config.title}-{config.digest}"
+    data = load(config.source)
+    protocols = {seed: _protocol(config, data, seed) for seed in config.seeds}
+    with locked(path):
+        about = {"source_fingerprint": data.fingerprint, "note": data.note, "device": hardware.device}
+        folder = open_run(path, to_toml(config), about=about)
+        progress.say(f"{config.title}: {path}")
+        fabric = hardware.fabric()
+        for seed, protocol in protocols.items():
+            trial = Trial(
+                config=config,
+                run=folder,
+                seed=seed,
+                data=data,
+                protocol=protocol,
+                fabric=fabric,
+                hardware=hardware,
+                progress=progress,
+            )
+            (folder.seed(seed)).mkdir(exist_ok=True)
+            write_manifest(folder.seed(seed) / "split.json", protocol, source_fingerprint=data.fingerprint)
+            _run_trial(trial)
+        return Results(folder.rows(), path)
+
+
+def _protocol(config: RunConfig, data: Dataset, seed: int) -> Protocol:
+    if config.split:
+        return read_manifest(Path(config.split), source_fingerprint=data.fingerprint)
+    drawn = seed if config.split_seed is None else config.split_seed
+    return split(data.train_labels, data.test_labels, config.protocol, drawn)
+
+
+def _run_trial(trial: Trial) -> None:
+    sessions = range(len(trial.protocol.sessions) + 1)
+    open_sessions = [session for session in sessions if not trial.run.rows_file(trial.seed, session).exists()]
+    if not open_sessions:
+        return
+    learner = _learner(trial)
+    first = open_sessions[0]
+    if first > 0 and not trial.state_file(first).exists():
+        learner.load_state_dict(load_state(trial.state_file(first - 1)).tensors)
+    for session in open_sessions:
+        seconds = _train(trial, learner, session)
+        rows = _examine(trial, learner, session, seconds)
+        trial.run.write_rows(trial.seed, session, rows)
+        shown = rows[0]
+        trial.progress.say(
+            f"seed {trial.seed}, session {session}: all {shown.all:.1f}, old {shown.old:.1f}, new {shown.new:.1f} "
+            f"({seconds:.1f} s)"
+        )
+        if session > 0:
+            trial.state_file(session - 1).unlink(missing_ok=True)
+
+
+def _learner(trial: Trial) -> Learner:
+    seeds = trial.seeds
+    runtime = Runtime(
+        fabric=trial.fabric,
+        progress=trial.progress,
+        keeper=Keeper(_places(trial), every=trial.hardware.save_every),
+        threads=trial.hardware.threads,
+    )
+    setting = Setting(
+        encoder=encoder_of(trial.config.encoder, seeds.child("encoder")),
+        seeds=seeds.child("method"),
+        augmentation=trial.config.augmentation,
+        runtime=runtime,
+    )
+    return METHODS.of(trial.config.method).target(trial.config.method, setting)
+
+
+def _train(trial: Trial, learner: Learner, session: int) -> float:
+    """Learn from the session, or take up what was learned; return the seconds it took."""
+    kept = trial.state_file(session)
+    if kept.exists():
+        state = load_state(kept)
+        learner.load_state_dict(state.tensors)
+        return float(state.values["seconds"])
+    started = time.perf_counter()
+    if session == 0:
+        rows = trial.protocol.offline
+        labels = trial.classes(trial.data.train_labels[rows])
+        learner.fit_offline(LabelledSet(images=select(trial.data.train, rows), labels=labels))
+    else:
+        part = trial.protocol.sessions[session - 1]
+        unlabelled = UnlabelledSet(images=select(trial.data.train, part.train))
+        learner.discover(unlabelled, len(part.novel) if trial.config.novel_given else None)
+    seconds = time.perf_counter() - started
+    save_state(kept, State(learner.state_dict(), {"seconds": seconds}))
+    shutil.rmtree(_places(trial), ignore_errors=True)
+    return seconds
+
+
+def _examine(trial: Trial, learner: Learner, session: int, seconds: float) -> list[Row]:
+    protocol, config = trial.protocol, trial.config
+    parts = protocol.sessions
+    test = protocol.offline_test if session == 0 else parts[session - 1].test
+    met = len(protocol.known) + sum(len(part.novel) for part in parts[:session])
+    examination = Examination(
+        images=select(trial.data.test, test),
+        truth=trial.classes(trial.data.test_labels[test]),
+        session=session,
+        initial=len(protocol.known),
+        before=met if session == 0 else len(parts[session - 1].known),
+        classes=met if config.novel_given else learner.n_classes,
+    )
+    seed = trial.seeds.integer("readout", session)
+    readings = read_off(learner, examination, restarts=config.readout.restarts, seed=seed)
+    keep_predictions(trial.run.seed(trial.seed) / f"session-{session}.npz", examination, readings)
+    base = Row(
+        run=trial.run.name,
+        method=METHODS.of(config.method).name,
+        data=SOURCES.of(config.source).name,
+        protocol=protocol.digest,
+        seed=trial.seed,
+        session=session,
+        partition="",
+        assignment="",
+        readout="",
+        classes=examination.classes,
+        all=0.0,
+        old=0.0,
+        new=0.0,
+        seconds=seconds,
+        memory=learner.memory_bytes,
+    )
+    return [row for reading in readings for row in score(reading, examination, base)]
+
+
+def _places(trial: Trial) -> Path:
+    return trial.run.seed(trial.seed) / "stages"

@@ -1,0 +1,54 @@
+"""The part that contrastive learners share: an encoder's tail under a projection head, and the state of both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from metagcd.methods.learner import Setting
+from metagcd.models import Encoder, ProjectionHead
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadConfig:
+    """The projection head of DINO."""
+
+    hidden: int = 2048
+    """Width of the hidden layers; DINO."""
+    bottleneck: int = 256
+    """Width before the last layer; DINO."""
+    width: int = 65536
+    """Outputs of the weight-normalised last layer; DINO."""
+
+
+class Network(nn.Module):
+    """What is trained: the encoder's tail and the projection head."""
+
+    def __init__(self, encoder: Encoder, config: HeadConfig) -> None:
+        super().__init__()
+        self.tail = encoder.tail
+        self.head = ProjectionHead(encoder.dim, hidden=config.hidden, bottleneck=config.bottleneck, width=config.width)
+
+    def forward(self, tokens: Float[Tensor, "n ..."]) -> Float[Tensor, "n n"]:
+        """Return the cosine similarities of the projections of trunk outputs."""
+        return self.head.similarity(self.tail(tokens))
+
+
+def make_network(config: HeadConfig, setting: Setting) -> Network:
+    """Return the network on the device where training runs; its head is drawn from the setting's seeds."""
+    with setting.seeds.torch_scope("head"):
+        network = Network(setting.encoder, config)
+    setting.encoder.to(setting.runtime.fabric.device)
+    return network.to(setting.runtime.fabric.device)
+
+
+def network_state(network: nn.Module) -> dict[str, Tensor]:
+    """Return the network's tensors under names of their own."""
+    return {f"network.{name}": tensor.detach().clone() for name, tensor in network.state_dict().items()}
+
+
+def load_network(network: nn.Module, state: Mapping[str, Tensor]) -> None:
+    """Put tensors that `network_state` returned back into the network."""
+    prefix = "network."
+    network.load_state_dict({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})

@@ -1,0 +1,70 @@
+"""What every learner offers, and what it is given to work with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from metagcd.data.views import Augmentation
+from metagcd.engine.runtime import Runtime
+from metagcd.models import Encoder
+from metagcd.seeds import Seeds
+from metagcd.types import Array, Images, LabelledSet, UnlabelledSet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a learner is given: the encoder, how training views are drawn, seeds, and where it runs."""
+
+    encoder: Encoder
+    seeds: Seeds
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    runtime: Runtime = field(default_factory=Runtime)
+
+
+class Learner(Protocol):
+    """A method: learns labelled classes once, then discovers classes in unlabelled batches, one session at a time."""
+
+    readouts: tuple[str, ...]
+    """How class ids can be read off it: `kmeans` clusters its features."""
+
+    def fit_offline(self, labelled: LabelledSet) -> None:
+        """Learn from session 0."""
+        ...
+
+    def discover(self, unlabelled: UnlabelledSet, n_novel: int | None) -> None:
+        """Learn from the next online session; count the novel classes when their number is not given."""
+        ...
+
+    def embed(self, images: Images) -> Float[Array, "n d"]:
+        """Return unit-norm features."""
+        ...
+
+    def predict(self, images: Images) -> Int[Array, " n"]:
+        """Return a class id for every image, in [0, n_classes)."""
+        ...
+
+    @property
+    def n_classes(self) -> int:
+        """Return how many classes the learner holds there to be so far."""
+        ...
+
+    @property
+    def memory_bytes(self) -> int:
+        """Return the bytes carried from session to session."""
+        ...
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return all that is carried from session to session."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Take up a state that `state_dict` returned."""
+        ...
+
+
+def memory_of(state: Mapping[str, Tensor]) -> int:
+    """Return the bytes of a state."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in state.values())
