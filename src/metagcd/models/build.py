@@ -29,8 +29,10 @@ def build_encoder(
     `weights`: "auto" (pretrained ones where they can be had; `tiny` has none), "random", or a file.
     `image_size` and `trainable_from` (the first trained block or stage) default to what suits the network.
     """
-    config_class = ENCODERS.config_class(name)
+    own = name in ENCODERS.names()
+    config_class = ENCODERS.config_class(name if own else "timm")
     table: dict[str, Any] = {"image_size": image_size, "trainable_from": trainable_from}
+    table["model"] = None if own else name
     table["weights"] = None if weights == "auto" else weights
     changes = {key: value for key, value in table.items() if value is not None}
     missing = changes.keys() - {field.name for field in fields(config_class)}

@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPrivateUsage]
 
 from metagcd.types import InputSpec
 
@@ -28,15 +29,24 @@ class WeightsRecord:
     """Digest of all tensors of the network as it was built."""
 
 
+Read = Callable[[nn.Module, Tensor], Tensor]
+
+
+def run(model: nn.Module, x: Tensor) -> Tensor:
+    """Return the model's own output."""
+    return model(x)
+
+
 class Trunk(nn.Module):
-    """Run `body` without gradient and in evaluation mode, whatever mode the encoder is in.
+    """Run `read(model, images)` without gradient and in evaluation mode, whatever mode the encoder is in.
 
     Its parameters and buffers never change: no gradient reaches them and no statistic is updated.
     """
 
-    def __init__(self, body: nn.Module, *, dtype: TrunkDtype = "float32") -> None:
+    def __init__(self, model: nn.Module, *, read: Read = run, dtype: TrunkDtype = "float32") -> None:
         super().__init__()
-        self.body = body.requires_grad_(False)
+        self.model = model.requires_grad_(False)
+        self.read = read
         self.dtype: TrunkDtype = dtype
         self.train(False)
 
@@ -49,9 +59,9 @@ class Trunk(nn.Module):
     def forward(self, x: Float[Tensor, "b 3 h w"]) -> Float[Tensor, "b ..."]:
         """Return what enters the first trained layer, in the type of the input."""
         if self.dtype == "float32":
-            return self.body(x)
+            return self.read(self.model, x)
         with torch.autocast(x.device.type, dtype=torch.bfloat16):
-            return self.body(x).to(x.dtype)
+            return self.read(self.model, x).to(x.dtype)
 
 
 class Tail(nn.Module):
@@ -60,13 +70,7 @@ class Tail(nn.Module):
     Batch normalisation keeps the statistics it was loaded with unless `update_statistics` is set.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        *,
-        read: Callable[[nn.Module, Tensor], Tensor],
-        update_statistics: bool = False,
-    ) -> None:
+    def __init__(self, model: nn.Module, *, read: Read = run, update_statistics: bool = False) -> None:
         super().__init__()
         self.model = model
         self.read = read
@@ -78,7 +82,7 @@ class Tail(nn.Module):
         super().train(mode)
         if not self.update_statistics:
             for module in self.modules():
-                if isinstance(module, nn.modules.batchnorm._BatchNorm):  # pyright: ignore[reportPrivateUsage]
+                if isinstance(module, _BatchNorm):
                     module.eval()
         return self
 
@@ -113,7 +117,7 @@ class Encoder(nn.Module):
 
     def network_state(self) -> dict[str, Tensor]:
         """Return trunk and tail under the network's own names, wherever it is cut."""
-        return {**self.trunk.body.state_dict(), **self.tail.model.state_dict()}
+        return {**self.trunk.model.state_dict(), **self.tail.model.state_dict()}
 
 
 def tensors_digest(tensors: Mapping[str, Tensor], *context: str) -> str:

@@ -111,7 +111,7 @@ def tiny(config: TinyConfig, seeds: Seeds) -> Encoder:
     cut = 2 + config.trainable_from if config.trainable_from else 1
     return Encoder(
         Trunk(nn.Sequential(OrderedDict(list(steps.items())[:cut]))),
-        Tail(nn.Sequential(OrderedDict(list(steps.items())[cut:])), read=_run),
+        Tail(nn.Sequential(OrderedDict(list(steps.items())[cut:]))),
         dim=config.width,
         spec=InputSpec(
             size=config.image_size,
@@ -133,7 +133,3 @@ def _steps(config: TinyConfig) -> "OrderedDict[str, nn.Module]":
     steps["norm"] = nn.LayerNorm(config.width)
     steps["cls"] = nn.Flatten()
     return steps
-
-
-def _run(model: nn.Module, t: Tensor) -> Tensor:
-    return model(t)
