@@ -32,9 +32,8 @@ def read_csv(path: Path, needed: Sequence[str]) -> Table:
         columns: list[list[str]] = [[] for _ in header]
         for row in reader:
             if row and len(row) != len(header):
-                raise InputError(
-                    f"{os.fspath(path)!r}, line {reader.line_num}: {len(row)} values; the first line names {len(header)}."
-                )
+                found = f"{len(row)} values; the first line names {len(header)}"
+                raise InputError(f"{os.fspath(path)!r}, line {reader.line_num}: {found}.")
             for column, value in zip(columns, row, strict=False):
                 column.append(value)
     except csv.Error as error:

@@ -1,6 +1,7 @@
 """Images and labels in one NumPy archive."""
 
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,8 @@ def arrays(config: ArraysConfig) -> Dataset:
             raise InputError(
                 f"{path}: `x_test` holds images of {test_pixels.shape[1:3]}, `x{suffix}` of {pixels.shape[1:3]}."
             )
+        if (labels.dtype.kind == "U") != (test_labels.dtype.kind == "U"):
+            raise InputError(f"{path}: `y{suffix}` is {_found(labels)}, but `y_test` is {_found(test_labels)}.")
         test = np.arange(len(labels) + len(test_labels)) >= len(labels)
         pixels, labels = np.concatenate((pixels, test_pixels)), np.concatenate((labels, test_labels))
     names, places = _classes(path, content, labels)
@@ -56,17 +59,17 @@ def arrays(config: ArraysConfig) -> Dataset:
 
 def _content(path: Path) -> dict[str, Array]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, Mapping):
-                raise InputError(f"{path} holds one array; expected a .npz file with `x_train` and `y_train`.")
-            return {key: archive[key] for key in archive}
-    except (OSError, EOFError, zipfile.BadZipFile) as error:
+        # numpy leaves a file open that turns out to be no archive.
+        with path.open("rb") as stream:
+            archive = np.load(stream, allow_pickle=False)
+            if isinstance(archive, Mapping):
+                return {key: archive[key] for key in archive}
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"Cannot read {path} as a .npz file: {reason(error)}.") from error
-    except InputError:
-        raise
     except ValueError as error:
         words = "it holds Python objects" if "pickle" in str(error) else str(error)
         raise InputError(f"Cannot read {path} as a .npz file: {words}; save plain arrays with numpy.savez.") from error
+    raise InputError(f"{path} holds one array; expected a .npz file with `x_train` and `y_train`.")
 
 
 def _part(path: Path, content: Mapping[str, Array], suffix: str) -> tuple[UInt8[Array, "n h w 3"], Array]:
@@ -92,7 +95,7 @@ def _colour(path: Path, key: str, x: Array) -> UInt8[Array, "n h w 3"]:
         raise InputError(f"{path}: `{key}` must be bytes (uint8) from 0 to 255; got {_found(x)}.{hint}")
     if x.ndim == 3:
         x = x[..., None]
-    if x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] not in (1, 3):
+    elif x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] not in (1, 3):
         x = x.transpose(0, 2, 3, 1)
     elif x.ndim == 4 and x.shape[1] == 3 and x.shape[3] in (1, 3):
         raise InputError(f"{path}: the colour axis of `{key}` with shape {x.shape} could be the second or the last.")
