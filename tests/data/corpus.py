@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageCms
 
 SIDE = 32
 ORIENTATION = 0x0112
@@ -79,6 +79,7 @@ def readable() -> list[Odd]:
         Odd("cmyk.jpg", encode(image.convert("CMYK"), "JPEG", quality=95), tolerance=6),
         Odd("cmyk.tif", encode(image.convert("CMYK"), "TIFF")),
         Odd("ycbcr.tif", encode(image.convert("YCbCr"), "TIFF"), tolerance=4),
+        Odd("lab.tif", encode(_lab(image), "TIFF"), tolerance=12),
         Odd("grey16.png", encode(grey.astype(np.uint16) * 257), greys(0, 80, 160, 255), 0),
         Odd("grey16-dark.png", encode(grey.astype(np.uint16)), greys(0, 0, 1, 1), 0),
         Odd("grey16.tif", encode(grey.astype(np.uint16) * 257, "TIFF"), greys(0, 80, 160, 255), 0),
@@ -175,6 +176,11 @@ def _oriented(orientation: int) -> list[Odd]:
         Odd(f"turned-{orientation}.png", encode(image, exif=exif)),
         Odd(f"turned-{orientation}.tif", encode(image, "TIFF", exif=exif)),
     ]
+
+
+def _lab(image: Image.Image) -> Image.Image:
+    profiles = ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB")
+    return ImageCms.profileToProfile(image, *profiles, outputMode="LAB") or image
 
 
 def _with_alpha(alpha: int) -> np.ndarray:

@@ -13,7 +13,7 @@ def inspect(
     /,
     *,
     output: str = "",
-    check: Literal["header", "full", "none"] = "header",
+    check: Literal["header", "full", "none"] = "full",
     strict: bool = False,
     json: bool = False,
 ) -> None:
@@ -22,7 +22,7 @@ def inspect(
     Args:
         source: A source's name, a folder (of class folders or of images), or a .csv, .parquet, .npz or .txt file.
         output: Folder for contact-sheet.png and skipped.csv; empty: inspect-NAME here.
-        check: How thoroughly files are looked at: their headers, every pixel, or not at all.
+        check: How thoroughly files are looked at: every pixel, their headers (faster), or not at all.
         strict: Stop at the first file that cannot be used.
         json: Print JSON instead of a table.
     """

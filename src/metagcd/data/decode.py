@@ -100,6 +100,10 @@ def _eight_bit(image: "Image") -> "Image":
 
     if image.mode.startswith("I") or image.mode == "F":
         return fromarray(_scaled(np.asarray(image)))
+    if image.mode == "LAB":
+        from PIL.ImageCms import createProfile, profileToProfile
+
+        return profileToProfile(image, createProfile("LAB"), createProfile("sRGB"), outputMode="RGB") or image
     if image.mode in ("LA", "La", "PA", "RGBa", "RGBA") or "transparency" in image.info:
         return image.convert("RGBA")
     return image.convert("L" if image.mode in ("1", "L") else "RGB")

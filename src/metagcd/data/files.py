@@ -114,9 +114,8 @@ class FileImages:
         try:
             return decode(path, self.how)
         except UnreadableError as error:
-            raise InputError(
-                f"Cannot read {path!r}: {error.reason}. Put it right or remove it, then load anew."
-            ) from error
+            hint = "Mend or remove it; `check = full` finds such files beforehand"
+            raise InputError(f"Cannot read {path!r}: {error.reason}. {hint}.") from error
 
     def _digests(self, start: int) -> bytes:
         rows = range(start, min(start + BLOCK, len(self)))

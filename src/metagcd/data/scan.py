@@ -15,7 +15,7 @@ from jaxtyping import Int
 from metagcd.config import reason
 from metagcd.data.decode import Decoding, decode
 from metagcd.data.files import BLOCK, THREADS, Paths
-from metagcd.data.pictures import UnreadableError, picture_size
+from metagcd.data.pictures import UnreadableError, opened
 from metagcd.errors import InputError
 from metagcd.types import Array, Skipped
 
@@ -25,13 +25,16 @@ CLUTTER = frozenset(("Thumbs.db", "desktop.ini", "__MACOSX"))
 ENDINGS = {b"\xff\xd8": b"\xff\xd9", b"\x89P": b"IEND"}
 """How JPEG and PNG files begin and end."""
 
+USUAL = frozenset(("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr", "I;16", "I;16B"))
+"""Modes whose values always have a known meaning."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Decoding):
     """What pictures are decoded to, and how thoroughly they are looked at before."""
 
     check: Literal["header", "full", "none"] = "header"
-    """`header`: the header, and all of a file whose end looks cut off; `full`: every pixel; `none`: nothing."""
+    """`header`: the header, and all of a file that looks cut off or is of a rare kind; `full`: all; `none`: nothing."""
     strict: bool = False
     """A file that cannot be used is an error; otherwise it is skipped and listed."""
 
@@ -153,8 +156,9 @@ def _looks(paths: Paths, check: Check) -> Iterator[tuple[int, int] | str]:
 def _look(path: str, check: Check) -> tuple[int, int] | str:
     """Return the size of a picture, or why it cannot be used."""
     try:
-        size = picture_size(path, pixel_limit=check.pixel_limit)
-        if check.check == "full" or _cut_off(path):
+        with opened(path, pixel_limit=check.pixel_limit) as image:
+            size, usual = image.size, image.mode in USUAL
+        if check.check == "full" or not usual or _cut_off(path):
             decode(path, check)
     except UnreadableError as error:
         return error.reason
