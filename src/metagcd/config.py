@@ -3,7 +3,7 @@
 import dataclasses
 import tomllib
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -75,6 +75,23 @@ def read_toml(base: C, path: Path) -> C:
     return from_toml(base, text, origin=str(path))
 
 
+def settings(words: Iterable[str]) -> dict[str, Any]:
+    """Return the tables that `key.of.tables=value` settings describe; what is not a TOML value is text."""
+    tables: dict[str, Any] = {}
+    for word in words:
+        path, sign, text = word.partition("=")
+        *parents, key = path.split(".")
+        if not sign or not key:
+            raise InputError(f"A setting looks like key=value; got `{word}`.")
+        table = tables
+        for parent in parents:
+            table = table.setdefault(parent, {})
+            if not isinstance(table, dict):
+                raise InputError(f"`{word}` sets part of a key that another setting gave a value.")
+        table[key] = _value(text)
+    return tables
+
+
 def digest(config: Any) -> str:
     """Return ten hexadecimal digits that name this configuration."""
     return blake2b(to_toml(config).encode(), digest_size=5).hexdigest()
@@ -103,6 +120,13 @@ def convert(value: Any, hint: Any, path: str) -> Any:
     if hint is type(None) and value is None:
         return None
     raise InputError(f"`{path}` must be {_words(hint)}; got {value!r}.")
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def _first_that_fits(value: Any, hints: tuple[Any, ...], path: str) -> Any:

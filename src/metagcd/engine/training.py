@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.optim import SGD, Adam, Optimizer
+from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from metagcd.engine.checkpoint import restore_training, training_state
 from metagcd.engine.feed import Batch, Feed
@@ -24,7 +24,7 @@ CHECK_EVERY = 20  # Reading a loss waits for the device, so not at every step.
 class Optimisation:
     """How parameters follow their gradient."""
 
-    optimiser: Literal["sgd", "adam"] = "sgd"
+    optimiser: Literal["sgd", "adam", "adamw"] = "sgd"
     """The paper says Adam, which cannot take a rate of 0.1 on a ViT block; the released code uses SGD."""
     rate: float = 0.1
     """Learning rate; the paper's gamma (0.1) offline."""
@@ -36,6 +36,8 @@ class Optimisation:
     """Course of the rate over the stage; released code: cosine offline."""
     final_rate: float = 1e-3
     """Share of the rate that is left at the end of a cosine schedule; released code."""
+    warmup: int = 0
+    """Updates over which the rate rises from zero; none in the paper, needed by networks trained from scratch."""
     batch: int = 128
     """Images per step, each in two views. The paper says 256 without saying of what; released code: 128 images."""
     clip: float | None = None
@@ -73,7 +75,7 @@ def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage)
         bar.advance(first)
         batches = feed.training(batch=stage.optimisation.batch, first=first, last=total)
         for step, batch in enumerate(batches, first):
-            _set_rate(optimiser, stage.optimisation, step / total)
+            _set_rate(optimiser, rate_at(stage.optimisation, step, total))
             with runtime.fabric.autocast():
                 loss = objective(batch)
             optimiser.zero_grad()
@@ -90,22 +92,24 @@ def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage)
 
 def make_optimiser(parameters: list[nn.Parameter], config: Optimisation) -> Optimizer:
     """Return the optimiser that the config names."""
-    if config.optimiser == "adam":
-        return Adam(parameters, lr=config.rate, weight_decay=config.weight_decay)
+    if config.optimiser != "sgd":
+        kind = Adam if config.optimiser == "adam" else AdamW
+        return kind(parameters, lr=config.rate, weight_decay=config.weight_decay)
     return SGD(parameters, lr=config.rate, momentum=config.momentum, weight_decay=config.weight_decay)
 
 
-def rate_at(config: Optimisation, done: float) -> float:
-    """Return the rate when a share `done` of the stage lies behind."""
+def rate_at(config: Optimisation, step: int, total: int) -> float:
+    """Return the rate of an update among `total`."""
+    rate = config.rate * min((step + 1) / (config.warmup + 1), 1.0)
     if config.schedule == "constant":
-        return config.rate
-    lowest = config.rate * config.final_rate
-    return lowest + (config.rate - lowest) * (1 + math.cos(math.pi * done)) / 2
+        return rate
+    share = (1 + math.cos(math.pi * step / total)) / 2
+    return rate * (config.final_rate + (1 - config.final_rate) * share)
 
 
-def _set_rate(optimiser: Optimizer, config: Optimisation, done: float) -> None:
+def _set_rate(optimiser: Optimizer, rate: float) -> None:
     for group in optimiser.param_groups:
-        group["lr"] = rate_at(config, done)
+        group["lr"] = rate
 
 
 def _watch(loss: Float[Tensor, ""], stage: Stage, *, step: int, bar: Bar) -> None:

@@ -94,16 +94,18 @@ def run(
     *,
     root: Path | str = "runs",
     directory: Path | str | None = None,
+    data: Dataset | None = None,
     hardware: Hardware | None = None,
     progress: Progress | None = None,
 ) -> Results:
     """Run the configuration, or finish the run of it that was begun; return its rows.
 
     The run directory is `directory`, or below `root` under a name that the configuration determines.
+    `data` takes the place of what `config.source` would load.
     """
     hardware, progress = hardware or Hardware(), progress or Progress()
     path = Path(directory) if directory is not None else Path(root) / f"{config.title}-{config.digest}"
-    data = load(config.source)
+    data = data if data is not None else load(config.source)
     protocols = {seed: _protocol(config, data, seed) for seed in config.seeds}
     with locked(path):
         about = {"source_fingerprint": data.fingerprint, "note": data.note, "device": hardware.device}

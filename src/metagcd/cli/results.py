@@ -1,0 +1,84 @@
+"""`metagcd table` and `metagcd report`: what finished runs came to."""
+
+from typing import TYPE_CHECKING, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from metagcd.results import Table
+    from metagcd.runs import RunDirectory
+
+
+def table(
+    runs: tyro.conf.Positional[tuple[str, ...]],
+    *,
+    format: Literal["text", "markdown", "latex", "csv", "json"] = "text",
+    partition: Literal["initial", "previous"] = "initial",
+    assignment: Literal["global", "split"] = "global",
+    cost: bool = False,
+) -> None:
+    """Print the table of one or several runs: All/Old/New after each session, mean and spread over seeds.
+
+    Args:
+        runs: Run directories.
+        format: How the table is written; csv and json hold every row.
+        partition: Old are the classes of session 0 (initial), or all met before the session (previous).
+        assignment: One map from clusters to classes (global), or one each for Old and New (split).
+        cost: Print training time and memory instead.
+    """
+    from metagcd import results
+
+    rows = tuple(row for run in _runs(runs) for row in run.rows())
+    if format in ("csv", "json"):
+        print((results.to_csv if format == "csv" else results.to_json)(rows), end="")
+        return
+    chosen = (
+        results.cost_table(rows) if cost else results.session_table(rows, partition=partition, assignment=assignment)
+    )
+    if format == "text":
+        show(chosen)
+    else:
+        print(results.FORMATS[format](chosen), end="")
+
+
+def report(runs: tyro.conf.Positional[tuple[str, ...]], *, output: str = "report.html") -> None:
+    """Write one self-contained HTML page about one or several runs.
+
+    Args:
+        runs: Run directories.
+        output: The file to write.
+    """
+    from pathlib import Path
+
+    from metagcd.report import write_report
+
+    print(f"Report: {write_report(_runs(runs), Path(output))}")
+
+
+def show(table: "Table") -> None:
+    """Print a table for reading in a terminal, as wide as it needs to be."""
+    from rich.console import Console
+    from rich.table import Table as Drawing
+
+    drawing = Drawing(*table.header, box=None, pad_edge=False, header_style="bold")
+    for line in table.lines:
+        drawing.add_row(*line)
+    for column in drawing.columns[1:]:
+        column.justify = "right"
+        column.no_wrap = True
+    console = Console()
+    width = console.measure(drawing).maximum
+    console = Console(width=max(width, console.width), soft_wrap=False, highlight=False)
+    console.print(table.caption, markup=False, soft_wrap=True)
+    console.print(drawing)
+
+
+def _runs(paths: tuple[str, ...]) -> "list[RunDirectory]":
+    from pathlib import Path
+
+    from metagcd.errors import InputError
+    from metagcd.runs import existing_run
+
+    if not paths:
+        raise InputError("Name one or more run directories, such as runs/*.")
+    return [existing_run(Path(path)) for path in paths]
