@@ -45,6 +45,7 @@ def timm_encoder(config: TimmConfig, seeds: Seeds) -> Encoder:
     arguments: dict[str, Any] = {"img_size": spec.size} if settings.fixed_input_size else {}
     with seeds.torch_scope("timm", "weights"):
         model = timm.create_model(config.model, num_classes=0, **arguments)
+    _check_size(model, spec.size)
     name, weights = config.weights, config.weights
     if weights == "auto":
         name, weights = pretrained_file(config.model)
@@ -69,6 +70,12 @@ def _settings(model: str) -> Any:
     except RuntimeError as error:
         tags = [name.partition(".")[2] for name in timm.list_pretrained(f"{architecture}.*")]
         raise unknown_name(f"set of weights of {architecture}", tag, tags) from error
+
+
+def _check_size(model: Any, size: int) -> None:
+    patch = getattr(getattr(model, "patch_embed", None), "patch_size", (1, 1))[0]
+    if size % patch:
+        raise InputError(f"`image_size` must be a multiple of {patch}, the side of a patch; got {size}.")
 
 
 def _spec(settings: Any, size: int) -> InputSpec:
