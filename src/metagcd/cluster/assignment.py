@@ -9,7 +9,7 @@ from metagcd.types import Array
 
 
 def contingency(
-    truth: Int[Array, " n"], predicted: Int[Array, " n"]
+    truth: Int[Array, " n"], predicted: Int[Array, " m"]
 ) -> tuple[Int[Array, "p c"], Int[Array, " p"], Int[Array, " c"]]:
     """Count how often each cluster meets each class; with the cluster ids and class ids of the rows and columns."""
     if len(truth) != len(predicted):
@@ -20,7 +20,7 @@ def contingency(
     return cells.reshape(len(clusters), len(classes)), clusters, classes
 
 
-def match(truth: Int[Array, " n"], predicted: Int[Array, " n"]) -> dict[int, int]:
+def match(truth: Int[Array, " n"], predicted: Int[Array, " m"]) -> dict[int, int]:
     """Return the one-to-one map of cluster ids to class ids that makes most points right.
 
     With more clusters than classes some clusters have no class, and with fewer some classes have no cluster.

@@ -20,6 +20,10 @@ SAMPLE = 2048
 """Fewest points in the sample, so that small problems are solved on all their points."""
 PER_CLUSTER = 20
 """Points in the sample for each cluster; twenty place a centroid well enough to rank the restarts."""
+SEEDS = 8192
+"""Points of the sample that may become a first centroid: as many as a table of distances holds."""
+SPARE = 4
+"""Such points for each cluster at least."""
 SCOUTING = 3
 """Rounds that every restart gets before the hopeless are dropped."""
 SURVIVORS = 2
@@ -79,7 +83,8 @@ def search(
     sample = points
     if size < len(points):
         sample = points[torch.randperm(len(points), generator=generator)[:size].to(points.device)]
-    start = plus_plus(sample, plan.k, restarts=plan.restarts, generator=generator, fixed=fixed)
+    seeds = sample[: max(SEEDS, SPARE * plan.k)]
+    start = plus_plus(seeds, plan.k, restarts=plan.restarts, generator=generator, fixed=fixed)
     share = anchor and anchor.scaled(size / len(points))
     scouted, cost, _ = run_all(sample, start, replace(plan.rule, rounds=SCOUTING), share)
     survivors = scouted[cost.argsort(stable=True)[:SURVIVORS]]

@@ -25,7 +25,7 @@ class Accuracy:
 
 def clustering_accuracy(
     truth: Int[Array, " n"],
-    predicted: Int[Array, " n"],
+    predicted: Int[Array, " m"],
     old: Array | Collection[int],
     *,
     assignment: Assignment = "global",
@@ -36,16 +36,24 @@ def clustering_accuracy(
     map over all images. "split" draws one map for the old and another for the new images, as code released in this
     field does; it lets a cluster count for two classes and never scores lower, so the two must not be compared.
     """
+    if len(truth) != len(predicted):
+        raise InputError(f"There are {len(truth)} true classes but {len(predicted)} predicted clusters.")
     mask = old_images(truth, old)
     if assignment == "global":
-        right = truth == apply(match(truth, predicted), predicted)
+        right = right_images(truth, predicted)
         return Accuracy(percent(right), percent(right[mask]), percent(right[~mask]))
     if assignment == "split":
         right = np.zeros(len(truth), dtype=bool)
         for part in (mask, ~mask):
-            right[part] = truth[part] == apply(match(truth[part], predicted[part]), predicted[part])
+            right[part] = right_images(truth[part], predicted[part])
         return Accuracy(percent(right), percent(right[mask]), percent(right[~mask]))
     raise unknown_name("assignment", assignment, ("global", "split"))
+
+
+def right_images(truth: Int[Array, " n"], predicted: Int[Array, " m"]) -> Bool[Array, " n"]:
+    """Return which images lie in the cluster that is mapped to their class, under the best one-to-one map."""
+    no_class = np.iinfo(np.int64).min
+    return truth == apply(match(truth, predicted), predicted, missing=no_class)
 
 
 def old_images(truth: Int[Array, " n"], old: Array | Collection[int]) -> Bool[Array, " n"]:
