@@ -1,0 +1,141 @@
+"""Records -> the text of the page."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.figure import Figure
+
+from metagcd.report import figures
+from metagcd.report.confusion import Confusion, confusion, summed
+from metagcd.report.gallery import Size, class_names, data_of, galleries
+from metagcd.report.inline import inline_svg
+from metagcd.report.records import Record
+from metagcd.results import Row, Table, cell, cost_table, session_table
+from metagcd.types import Dataset
+
+
+@dataclass(frozen=True)
+class Scores:
+    """All that is said about the runs on one data source."""
+
+    data: str
+    headline: Table
+    others: tuple[Table, ...]
+    cost: Table
+    accuracy: str
+    forgetting: str | None
+    comparable: bool
+    """Whether all runs here had the same protocols."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Last session of one run under one read-out, all seeds together."""
+
+    label: str
+    readout: str
+    picture: str
+    known: int | None
+    per_class: tuple[tuple[str, str, int, float, str], ...]
+    """Class, whether known or novel, test images of all seeds, mean accuracy, and accuracy in words."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The sizes of one protocol."""
+
+    digest: str
+    label: str
+    seeds: str
+    lines: tuple[tuple[str, int, int, int, int], ...]
+    """Session, classes met before, novel classes, training images, test images."""
+
+
+def render(records: Sequence[Record], *, data: Dataset | None = None) -> str:
+    """Return the page about the runs."""
+    pairs = [(record, data_of(record, data)) for record in records]
+    names = {record.label: class_names(record, images) for record, images in pairs}
+    parts = [
+        part
+        for place, record in enumerate(records)
+        for part in _parts(record, names[record.label], f"confusion-{place}")
+    ]
+    sources = dict.fromkeys(row.data for record in records for row in record.rows)
+    environment = Environment(
+        loader=PackageLoader("metagcd.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("report.html.j2").render(
+        title=" and ".join(record.label for record in records[:3]) + (" and more" if len(records) > 3 else ""),
+        scores=[_scores(source, records, place) for place, source in enumerate(sources)],
+        parts=parts,
+        galleries=galleries(pairs, Size()),
+        protocols=[draw for record in records for draw in _draws(record)],
+        notes={record.label: record.about["note"] for record in records if record.about.get("note")},
+        records=records,
+        commands={
+            record.label: f"metagcd run --config {shlex.quote(str(record.run.config_file))}" for record in records
+        },
+    )
+
+
+def _scores(source: str, records: Sequence[Record], place: int) -> Scores:
+    mine = [record for record in records if any(row.data == source for row in record.rows)]
+    rows: list[Row] = [row for record in mine for row in record.rows if row.data == source]
+    forgetting = len({row.session for row in rows}) > 1
+    ways = (("previous", "global"), ("initial", "split"), ("previous", "split"))
+    return Scores(
+        data=source,
+        headline=session_table(rows),
+        others=tuple(session_table(rows, partition=partition, assignment=assignment) for partition, assignment in ways),
+        cost=cost_table(rows),
+        accuracy=_inline(figures.accuracy_figure(rows), f"accuracy{place}", "Accuracy after every session"),
+        forgetting=_inline(figures.forgetting_figure(rows), f"forgetting{place}", "Forgetting") if forgetting else None,
+        comparable=len({frozenset(row.protocol for row in record.rows) for record in mine}) == 1,
+    )
+
+
+def _parts(record: Record, names: tuple[str, ...], prefix: str) -> list[Part]:
+    parts: list[Part] = []
+    for readout in dict.fromkeys(answers.readout for answers in record.answers):
+        matrices = [confusion(answers) for answers in record.answers if answers.readout == readout]
+        figure = figures.confusion_figure(summed(matrices), known=record.known, names=names)
+        picture = _inline(figure, f"{prefix}-{len(parts)}", f"Confusion matrix of {record.label}, {readout}")
+        parts.append(Part(record.label, readout, picture, record.known, _per_class(matrices, record, names)))
+    return parts
+
+
+def _per_class(
+    matrices: Sequence[Confusion], record: Record, names: tuple[str, ...]
+) -> tuple[tuple[str, str, int, float, str], ...]:
+    total = summed(matrices).counts.sum(axis=1)
+    lines: list[tuple[str, str, int, float, str]] = []
+    for label, images in enumerate(total.tolist()):
+        values = [float(matrix.accuracies[label]) for matrix in matrices if label < len(matrix.counts)]
+        kind = "" if record.known is None else "known" if label < record.known else "novel"
+        found = cell(values)
+        name = names[label] if names else str(label)
+        lines.append((name, kind, images, 0.0 if np.isnan(found.mean) else found.mean, found.text()))
+    return tuple(lines)
+
+
+def _draws(record: Record) -> list[Draw]:
+    seeds: dict[str, list[int]] = {}
+    for seed, protocol in record.protocols.items():
+        seeds.setdefault(protocol.digest, []).append(seed)
+    draws: list[Draw] = []
+    for own in seeds.values():
+        protocol = record.protocols[own[0]]
+        first = ("0 (labelled)", 0, len(protocol.known), len(protocol.offline), len(protocol.offline_test))
+        later = tuple(
+            (str(place), len(part.known), len(part.novel), len(part.train), len(part.test))
+            for place, part in enumerate(protocol.sessions, start=1)
+        )
+        draws.append(Draw(protocol.digest, record.label, ", ".join(map(str, own)), (first, *later)))
+    return draws
+
+
+def _inline(figure: Figure, prefix: str, label: str) -> str:
+    return inline_svg(figures.svg_text(figure), prefix=prefix, label=label)
