@@ -140,9 +140,9 @@ def test_an_old_file_is_replaced_whole_and_nothing_else_is_left(manifest):
 
 
 def test_a_place_that_cannot_be_written_is_named(manifest):
-    for place in (manifest / "under-a-file.json", manifest.parent / "none" / "protocol.json"):
-        with pytest.raises(InputError, match=rf"Cannot write the protocol {place}"):
-            write_manifest(place, PROTOCOL, source_fingerprint="abc")
+    place = manifest / "under-a-file.json"
+    with pytest.raises(InputError, match=rf"Cannot write {place}"):
+        write_manifest(place, PROTOCOL, source_fingerprint="abc")
 
 
 def test_a_failed_write_keeps_the_old_file_and_leaves_no_other(manifest, monkeypatch):
@@ -150,7 +150,7 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_no_other(manifest, monkeyp
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", no_space)
-    with pytest.raises(InputError, match=r"Cannot write the protocol .*protocol\.json: No space left on device"):
+    with pytest.raises(InputError, match=r"Cannot write .*protocol\.json: No space left on device"):
         write_manifest(manifest, split(LABELS, TEST, PROTOCOL.spec, 8), source_fingerprint="abc")
     assert manifest.read_text() == TEXT
     assert [path.name for path in manifest.parent.iterdir()] == ["protocol.json"]

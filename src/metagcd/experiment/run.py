@@ -123,7 +123,6 @@ def run(
                 hardware=hardware,
                 progress=progress,
             )
-            (folder.seed(seed)).mkdir(exist_ok=True)
             write_manifest(folder.seed(seed) / "split.json", protocol, source_fingerprint=data.fingerprint)
             _run_trial(trial)
         return Results(folder.rows(), path)

@@ -1,8 +1,6 @@
 """A protocol as JSON text beside a result, and back; what was altered or belongs to other data is refused."""
 
 import json
-import secrets
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from metagcd.errors import InputError
 from metagcd.protocol.integrity import check
 from metagcd.protocol.sequence import Protocol, Session
 from metagcd.protocol.spec import ProtocolSpec
+from metagcd.runs import write_atomic
 from metagcd.types import Array
 
 FORMAT, VERSION = "metagcd-protocol", 1
@@ -30,14 +29,7 @@ def to_json(protocol: Protocol, *, source_fingerprint: str) -> str:
 
 def write_manifest(path: Path, protocol: Protocol, *, source_fingerprint: str) -> None:
     """Write the protocol to a file; the file is either the old one or whole."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        part.write_text(to_json(protocol, source_fingerprint=source_fingerprint), encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        raise InputError(f"Cannot write the protocol {path}: {reason(error)}.") from error
+    write_atomic(path, to_json(protocol, source_fingerprint=source_fingerprint))
 
 
 def read_manifest(
