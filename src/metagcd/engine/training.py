@@ -83,7 +83,7 @@ def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage)
             if stage.optimisation.clip is not None:
                 torch.nn.utils.clip_grad_norm_(parameters, stage.optimisation.clip)
             optimiser.step()
-            _watch(loss, stage, step=step, bar=bar)
+            _watch(loss, stage, step=step, total=total, bar=bar)
             if runtime.keeper.due(stage.name):
                 runtime.keeper.keep(stage.name, training_state(trained, optimiser, step + 1))
     runtime.keeper.keep(stage.name, training_state(trained, optimiser, total))
@@ -112,9 +112,9 @@ def _set_rate(optimiser: Optimizer, rate: float) -> None:
         group["lr"] = rate
 
 
-def _watch(loss: Float[Tensor, ""], stage: Stage, *, step: int, bar: Bar) -> None:
+def _watch(loss: Float[Tensor, ""], stage: Stage, *, step: int, total: int, bar: Bar) -> None:
     bar.advance()
-    if step % CHECK_EVERY == 0:
+    if step % CHECK_EVERY == 0 or step == total - 1:
         value = float(loss.detach())
         bar.note(f"loss {value:.3f}")
         if not math.isfinite(value):
