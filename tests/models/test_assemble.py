@@ -21,6 +21,7 @@ FOLDED = {
 }
 GENERAL = {
     "dinov3": ("vit_small_patch16_dinov3.lvd1689m", {"img_size": 32, **VIT}),
+    "eva02": ("eva02_tiny_patch14_224", {"img_size": 28, **VIT}),
     "learned rotation": ("vit_small_patch16_rope_mixed_224", {"img_size": 32, **VIT}),
     "mean of tokens": ("vit_small_patch16_224", {"img_size": 32, "global_pool": "avg", **VIT}),
     "normalised keys": ("vit_small_patch16_224", {"img_size": 32, "qk_norm": True, **VIT}),

@@ -56,7 +56,8 @@ def read_weights(path: Path) -> Mapping[str, Any]:
 def load_into(model: nn.Module, checkpoint: Mapping[str, Any], *, origin: str) -> None:
     """Load a checkpoint; refuse it, naming the first tensors that differ, if it belongs to another network."""
     state = model.state_dict()
-    tensors = _fitted(model, network_tensors(checkpoint, state), origin)
+    # A family's conversion can bring back a head under timm's name, so that names are looked at on either side of it.
+    tensors = network_tensors(_fitted(model, network_tensors(checkpoint, state), origin), state)
     for name, tensor in state.items():
         if name.endswith("num_batches_tracked"):
             tensors.setdefault(name, tensor)  # a count that only training uses, and old files lack

@@ -73,7 +73,8 @@ def _settings(model: str) -> Any:
 
 
 def _check_size(model: Any, size: int) -> None:
-    patch = getattr(getattr(model, "patch_embed", None), "patch_size", (1, 1))[0]
+    sides = getattr(getattr(model, "patch_embed", None), "patch_size", 1)
+    patch = sides if isinstance(sides, int) else sides[0]
     if size % patch:
         raise InputError(f"`image_size` must be a multiple of {patch}, the side of a patch; got {size}.")
 
