@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import platform
+import re
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterable, Mapping
@@ -18,6 +19,8 @@ from metagcd.errors import InputError
 from metagcd.results import Row
 
 FORMAT = 1
+# What a process that was killed while it made a run directory may have left there.
+_BEGUN = re.compile(r"lock|run\.json|\.(run\.json|config\.toml)\..*")
 LIBRARIES = ("metagcd", "torch", "torchvision", "timm", "lightning-fabric", "numpy", "scipy", "scikit-learn", "pillow")
 
 
@@ -87,7 +90,7 @@ def open_run(path: Path, config: str, *, about: Mapping[str, Any]) -> RunDirecto
         if read_text(run.config_file) != config:
             raise InputError(f"{path} holds a run with another configuration; choose another directory.")
         return run
-    if path.exists() and any(entry.name != "lock" for entry in path.iterdir()):
+    if path.exists() and not all(_BEGUN.fullmatch(entry.name) for entry in path.iterdir()):
         raise InputError(f"{path} is not empty and holds no run; choose another directory.")
     write_atomic(path / "run.json", json.dumps({"format": FORMAT, **environment(), **about}, indent=2) + "\n")
     write_atomic(run.config_file, config)
