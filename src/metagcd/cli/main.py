@@ -3,13 +3,15 @@
 import functools
 import io
 import re
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
+from importlib.metadata import version
 from typing import Any
 
 from metagcd.cli import data, doctor, inspect, listing, results, run
-from metagcd.errors import InputError
+from metagcd.errors import InputError, unknown_name
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": run.demo,
@@ -35,6 +37,10 @@ USAGE, INTERRUPTED = 2, 130
 def main(arguments: Sequence[str] | None = None) -> None:
     """Carry out one command; exit 2 with one line where the input cannot be used, 130 where it was interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words == ["--version"]:
+        print(f"metagcd {version('metagcd')}")
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # asked to stop: as by Ctrl-C
     try:
         parsed(joined(words) or ["--help"])()
     except InputError as error:
@@ -43,8 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(str(interrupt) or "Interrupted.", INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
-    if not words:
-        raise SystemExit(USAGE)
 
 
 def parsed(words: Sequence[str]) -> Callable[[], None]:
@@ -73,6 +77,8 @@ def joined(words: Sequence[str]) -> list[str]:
     if words and words[0] in GROUPS:
         names = ", ".join(f"`metagcd {name}`" for name in COMMANDS if name.startswith(f"{words[0]} "))
         raise InputError(f"`metagcd {words[0]}` is one of {names}.")
+    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
+        raise unknown_name("command", words[0], {name.split()[0] for name in COMMANDS})
     return list(words)
 
 
@@ -88,7 +94,7 @@ def _one_line(text: str) -> str:
     """Return the words of an error that the parser framed in a box over several lines."""
     lines = [re.sub(r"[│╭╮╰╯─]", " ", line) for line in text.splitlines()[1:]]
     words = " ".join(" ".join(lines).split())
-    return words.replace("For full helptext, run", "See").replace(" Perhaps", ". Perhaps")
+    return re.split(r" in metagcd| For full helptext", words)[0].replace(" Perhaps", ". Perhaps")
 
 
 def _fail(text: str, code: int) -> None:

@@ -107,11 +107,11 @@ def run(
     path = Path(directory) if directory is not None else Path(root) / f"{config.title}-{config.digest}"
     data = data if data is not None else load(config.source)
     protocols = {seed: _protocol(config, data, seed) for seed in config.seeds}
+    fabric = hardware.fabric()
     with locked(path):
         about = {"source_fingerprint": data.fingerprint, "note": data.note, "device": hardware.device}
         folder = open_run(path, to_toml(config), about=about)
         progress.say(f"{config.title}: {path}")
-        fabric = hardware.fabric()
         for seed, protocol in protocols.items():
             trial = Trial(
                 config=config,

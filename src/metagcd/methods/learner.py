@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -24,6 +24,7 @@ class Setting:
     runtime: Runtime = field(default_factory=Runtime)
 
 
+@runtime_checkable
 class Learner(Protocol):
     """A method: learns labelled classes once, then discovers classes in unlabelled batches, one session at a time."""
 
