@@ -14,6 +14,7 @@ from metagcd.errors import InputError, unknown_name
 from metagcd.registry import Registry
 
 C = TypeVar("C")
+NOTHING = "none"  # TOML has no word for it, and leaving a key out means: as it is below.
 
 
 def component(registry: Registry[Any], default: str) -> Any:
@@ -22,14 +23,14 @@ def component(registry: Registry[Any], default: str) -> Any:
 
 
 def to_mapping(config: Any) -> dict[str, Any]:
-    """Return the config as plain tables, lists and values; absent (None) values are left out."""
+    """Return the config as plain tables, lists and values; what is absent (None) is written as `NOTHING`."""
     table: dict[str, Any] = {}
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if "registry" in field.metadata:
             table[field.name] = {"name": field.metadata["registry"].of(value).name, **to_mapping(value)}
-        elif value is not None:
-            table[field.name] = _plain(value)
+        else:
+            table[field.name] = NOTHING if value is None else _plain(value)
     return table
 
 
@@ -106,6 +107,8 @@ def convert(value: Any, hint: Any, path: str) -> Any:
     """Return the value as the annotated type, or say what was expected at this key."""
     origin = get_origin(hint)
     if origin is Union or origin is types.UnionType:
+        if value == NOTHING and type(None) in get_args(hint):
+            return None
         return _first_that_fits(value, get_args(hint), path)
     if origin is Literal:
         if value not in get_args(hint):
