@@ -1,9 +1,11 @@
 """Figures made of rows and counts; each is returned, none is shown."""
 
 import io
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -14,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from metagcd.report.confusion import Confusion
-from metagcd.report.strokes import BOUNDARY, FILL, INK, stroke
+from metagcd.report.strokes import BOUNDARY, FILL, FULL, INK, PAPER, stroke
 from metagcd.results import SCORES, Row, cell, pick
 from metagcd.runs import write_atomic
 from metagcd.types import Array
@@ -28,7 +30,7 @@ class Curve:
     """A line with its spread (standard deviation over seeds; zeros for a single one)."""
 
     label: str
-    x: Sequence[float]
+    x: Sequence[float] | Sequence[int]
     mean: Sequence[float]
     spread: Sequence[float]
 
@@ -37,7 +39,7 @@ def accuracy_figure(rows: Sequence[Row], *, partition: str = "initial", assignme
     """Draw accuracy after every session, one panel each for All, Old and New, one line per method and read-out."""
     shown = pick(rows, partition=partition, assignment=assignment)
     figure = Figure(figsize=(9.6, 3.4), layout="constrained")
-    panels: Sequence[Axes] = figure.subplots(1, 3, sharey=True)
+    panels: Sequence[Axes] = figure.subplots(1, 3, sharex=True, sharey=True)
     for panel, score in zip(panels, SCORES, strict=True):
         _draw(panel, score_curves(shown, score))
         _dress(panel, score.capitalize(), "session", "accuracy in %" if score == "all" else "")
@@ -96,17 +98,20 @@ def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     """Write `stem`.svg and `stem`.png; the same figure gives the same bytes of SVG."""
     svg, png = stem.with_name(f"{stem.name}.svg"), stem.with_name(f"{stem.name}.png")
     picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=200, transparent=True, metadata={"Software": None})
-    write_atomic(svg, svg_text(figure))
+    figure.savefig(picture, format="png", dpi=200, facecolor=PAPER, metadata={"Software": None})
+    write_atomic(svg, svg_text(figure, ground=PAPER))
     write_atomic(png, picture.getvalue())
     return svg, png
 
 
-def svg_text(figure: Figure) -> str:
+def svg_text(figure: Figure, *, ground: str = "none") -> str:
     """Return the figure as SVG with letters as text and nothing in it that changes from one time to the next."""
     text = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "metagcd", "svg.fonttype": "none", "font.family": "sans-serif"}):
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    letters: dict[Any, Any] = {"svg.hashsalt": "metagcd", "svg.fonttype": "none", "font.family": "sans-serif"}
+    with mpl.rc_context(letters), warnings.catch_warnings():
+        # Letters stay text, so that whoever shows the figure brings the font.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(text, format="svg", facecolor=ground, metadata={"Date": None, "Creator": None})
     return text.getvalue()
 
 
@@ -151,7 +156,7 @@ def _draw(panel: Axes, curves: Sequence[Curve]) -> None:
             marker=how.marker,
             markersize=5,
             linewidth=1.8,
-            label=curve.label,
+            label=_plain(curve.label),
         )
 
 
@@ -160,15 +165,18 @@ def _dress(panel: Axes, title: str, xlabel: str, ylabel: str) -> None:
     panel.set_xlabel(xlabel, color=INK)
     panel.set_ylabel(ylabel, color=INK)
     panel.tick_params(colors=INK)
-    panel.grid(visible=True, color=INK, alpha=0.25, linewidth=0.6)
+    panel.grid(visible=True, color=INK, alpha=0.18, linewidth=0.6)
     panel.spines[:].set_color(INK)
+    panel.patch.set_visible(False)
 
 
 def _legend(figure: Figure, panel: Axes) -> None:
     handles, labels = panel.get_legend_handles_labels()
     if labels:
         columns = 1 if max(map(len, labels)) > 40 else min(len(labels), 3)
-        figure.legend(handles, labels, loc="outside lower center", ncols=columns, labelcolor=INK, frameon=False)
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=columns, labelcolor=INK, frameon=False, handlelength=3
+        )
 
 
 def _shaded(shares: Float[Array, "c k"]) -> Float[Array, "c k 4"]:
@@ -182,9 +190,15 @@ def _shaded(shares: Float[Array, "c k"]) -> Float[Array, "c k 4"]:
 def _number(panel: Axes, shares: Float[Array, "c k"]) -> None:
     for row, column in zip(*np.nonzero(shares >= 0.005), strict=True):
         share = float(shares[row, column])
-        colour = "white" if share > 0.6 else INK
+        colour = PAPER if share > FULL else INK
         panel.text(float(column), float(row), f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=8)
 
 
 def _short(name: str, width: int = 14) -> str:
-    return name if len(name) <= width else f"{name[: width - 1]}…"
+    text = " ".join(name.split())
+    return _plain(text if len(text) <= width else f"{text[: width - 1]}…")
+
+
+def _plain(text: str) -> str:
+    """Return text that is not taken for a formula."""
+    return text.replace("$", r"\$")

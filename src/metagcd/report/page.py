@@ -1,13 +1,14 @@
 """Records -> the text of the page."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
+from metagcd.protocol import Protocol
 from metagcd.report import figures
 from metagcd.report.confusion import Confusion, confusion, summed
 from metagcd.report.gallery import Size, class_names, data_of, galleries
@@ -48,8 +49,8 @@ class Draw:
     """The sizes of one protocol."""
 
     digest: str
-    label: str
-    seeds: str
+    used: tuple[str, ...]
+    """Runs, each with its seeds."""
     lines: tuple[tuple[str, int, int, int, int], ...]
     """Session, classes met before, novel classes, training images, test images."""
 
@@ -72,8 +73,8 @@ def render(records: Sequence[Record], *, data: Dataset | None = None) -> str:
         scores=[_scores(source, records, place) for place, source in enumerate(sources)],
         parts=parts,
         galleries=galleries(pairs, Size()),
-        protocols=[draw for record in records for draw in _draws(record)],
-        notes={record.label: record.about["note"] for record in records if record.about.get("note")},
+        protocols=_draws(records),
+        notes=_notes(records),
         records=records,
         commands={
             record.label: f"metagcd run --config {shlex.quote(str(record.run.config_file))}" for record in records
@@ -121,20 +122,35 @@ def _per_class(
     return tuple(lines)
 
 
-def _draws(record: Record) -> list[Draw]:
-    seeds: dict[str, list[int]] = {}
-    for seed, protocol in record.protocols.items():
-        seeds.setdefault(protocol.digest, []).append(seed)
-    draws: list[Draw] = []
-    for own in seeds.values():
-        protocol = record.protocols[own[0]]
-        first = ("0 (labelled)", 0, len(protocol.known), len(protocol.offline), len(protocol.offline_test))
-        later = tuple(
-            (str(place), len(part.known), len(part.novel), len(part.train), len(part.test))
-            for place, part in enumerate(protocol.sessions, start=1)
-        )
-        draws.append(Draw(protocol.digest, record.label, ", ".join(map(str, own)), (first, *later)))
-    return draws
+def _notes(records: Sequence[Record]) -> dict[str, str]:
+    """Return what is to be known about the data, by the runs it concerns."""
+    runs: dict[str, list[str]] = {}
+    for record in records:
+        if note := record.about.get("note"):
+            runs.setdefault(str(note), []).append(record.label)
+    return {", ".join(labels): note for note, labels in runs.items()}
+
+
+def _draws(records: Sequence[Record]) -> list[Draw]:
+    protocols: dict[str, Protocol] = {}
+    used: dict[str, dict[str, list[int]]] = {}
+    for record in records:
+        for seed, protocol in record.protocols.items():
+            protocols[protocol.digest] = protocol
+            used.setdefault(protocol.digest, {}).setdefault(record.label, []).append(seed)
+    return [_draw(protocol, used[digest]) for digest, protocol in protocols.items()]
+
+
+def _draw(protocol: Protocol, used: Mapping[str, Sequence[int]]) -> Draw:
+    first = ("0 (labelled)", 0, len(protocol.known), len(protocol.offline), len(protocol.offline_test))
+    later = tuple(
+        (str(place), len(part.known), len(part.novel), len(part.train), len(part.test))
+        for place, part in enumerate(protocol.sessions, start=1)
+    )
+    words = tuple(
+        f"{label} (seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))})" for label, seeds in used.items()
+    )
+    return Draw(protocol.digest, words, (first, *later))
 
 
 def _inline(figure: Figure, prefix: str, label: str) -> str:

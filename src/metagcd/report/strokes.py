@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
-INK = "#767676"
-"""Grey of text and axes: a contrast of 4.5 on white, and of 4 on near black."""
+INK = "#1c2024"
+"""Text and axes; inside a page they take the colour of the text around them instead."""
+PAPER = "#ffffff"
+"""Ground of figures that stand alone, so that they read the same on any page."""
 BOUNDARY = "#e5484d"
 """Red of the line between known and novel."""
 FILL = "#2563eb"
 """Blue of a full cell; lighter cells let the paper shine through."""
+FULL = 0.8
+"""Share from which on figures inside a cell are light: there dark ink would fall below a contrast of 4.5."""
 
 Dashes = Literal["solid", "dashed", "dashdot", "dotted"] | tuple[int, tuple[int, ...]]
 

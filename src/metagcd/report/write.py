@@ -10,7 +10,7 @@ from metagcd.types import Dataset
 
 
 def write_report(runs: Sequence[RunDirectory | Path], path: Path, *, data: Dataset | None = None) -> Path:
-    """Write one HTML file about the runs: it loads nothing, runs no script and stays below 5 MB; return its path.
+    """Write one HTML file about the runs: it loads nothing and runs no script; return its path.
 
     `data` gives class names and pictures for runs on it; without it they are shown for sources that load in a moment.
     """

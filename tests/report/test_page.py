@@ -1,0 +1,81 @@
+import pytest
+from report.cases import Made, images, made
+
+from metagcd.protocol import ProtocolSpec
+from metagcd.report.page import render
+from metagcd.report.records import read_records
+
+
+@pytest.fixture
+def page(tmp_path):
+    made(tmp_path / "one")
+    made(tmp_path / "two", Made(method="gcd"))
+    return render(read_records([tmp_path / "one", tmp_path / "two"]))
+
+
+def test_the_scores_of_every_run_are_in_the_page(page):
+    assert "<td>frozen</td>" in page
+    assert "<td>gcd</td>" in page
+    assert "70.5 ± 0.7" in page
+    assert "41.0 ± 1.4" in page
+    assert "partition initial, assignment global" in page
+
+
+def test_the_page_tells_protocol_note_configuration_versions_and_how_to_repeat_it(page, tmp_path):
+    (digest,) = {row.protocol for record in read_records([tmp_path / "one"]) for row in record.rows}
+    assert page.count(f"<code>{digest}</code>") == 1
+    assert "frozen (seeds 0, 1); gcd (seeds 0, 1)" in page
+    assert page.count("A note on the data.") == 1
+    assert "seeds = [0, 1]" in page
+    assert "<td>numpy</td>" in page
+    assert f"metagcd run --config {tmp_path / 'one' / 'config.toml'}" in page
+
+
+def test_per_class_accuracy_of_the_last_session_is_listed_with_its_kind(page):
+    assert page.count("91.7 ± 0.0") == 10
+    assert page.count('<td class="left novel">novel</td>') == 4
+    assert page.count('<td class="left known">known</td>') == 6
+
+
+def test_words_are_explained(page):
+    for word in ("Session", "Known, novel", "All, Old, New", "Partition", "Assignment"):
+        assert f"<dt>{word}</dt>" in page
+
+
+def test_a_page_about_one_run_needs_no_answers_and_no_split(tmp_path):
+    made(tmp_path / "run", Made(answers=False, splits=False, seeds=(0,), note=""))
+    page = render(read_records([tmp_path / "run"]))
+    assert "<td>frozen</td>" in page
+    assert "The split was not kept" in page
+    assert 'id="classes"' not in page
+    assert 'href="#classes"' not in page
+    assert "About the data" not in page
+
+
+def test_answers_without_a_split_are_shown_without_kinds(tmp_path):
+    made(tmp_path / "run", Made(splits=False))
+    page = render(read_records([tmp_path / "run"]))
+    assert "red lines part" not in page
+    assert "known</td>" not in page
+    assert "91.7 ± 0.0" in page
+
+
+def test_runs_under_different_protocols_are_marked(tmp_path):
+    made(tmp_path / "one")
+    other = ProtocolSpec(known=3, novel=(2,), novel_images=(4,), known_images=(6,), labelled_fraction=0.5)
+    made(tmp_path / "two", Made(method="gcd", spec=other))
+    assert "must not be compared" in render(read_records([tmp_path / "one", tmp_path / "two"])).split("<details>")[0]
+    assert "must not be compared" not in render(read_records([tmp_path / "one"])).split("<details>")[0]
+
+
+HOSTILE = '<script>alert("$x$")</script>&amp;\'"><img src=x onerror=alert(1)>'
+
+
+def test_hostile_names_stay_text(tmp_path):
+    names = (HOSTILE, "b", "c", HOSTILE + "d", "e" * 300)
+    made(tmp_path / 'run "><script>', Made(names=names, note=HOSTILE, method="<i>m</i>"))
+    page = render(read_records([tmp_path / 'run "><script>']), data=images(names))
+    assert "<script" not in page
+    assert "<img src=x" not in page
+    assert "<i>" not in page
+    assert "&lt;script&gt;" in page
