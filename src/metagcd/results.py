@@ -146,6 +146,19 @@ def session_table(rows: Sequence[Row], *, partition: str = "initial", assignment
     return Table(_caption(shown, partition, assignment), ("method", "read-out", *columns), tuple(lines))
 
 
+def upright_table(rows: Sequence[Row], *, partition: str = "initial", assignment: str = "global") -> Table:
+    """Return the scores of `session_table` with one line per session and method, for narrow places."""
+    shown = pick(rows, partition=partition, assignment=assignment)
+    sessions = sorted({row.session for row in shown if row.session > 0}) or [0]
+    lines = [
+        (str(session), method, readout, *_scores(pick(shown, method=method, readout=readout), [session]))
+        for session in sessions
+        for method, readout in dict.fromkeys((row.method, row.readout) for row in shown)
+    ]
+    header = ("session", "method", "read-out", *(score.capitalize() for score in SCORES))
+    return Table(_caption(shown, partition, assignment), header, tuple(lines))
+
+
 def cost_table(rows: Sequence[Row]) -> Table:
     """Return one line per method: seconds of training offline and per online session, and megabytes carried on."""
     lines: list[tuple[str, ...]] = []

@@ -27,21 +27,19 @@ LIBRARIES = ("metagcd", "torch", "torchvision", "timm", "lightning-fabric", "num
 def write_atomic(path: Path, content: bytes | str) -> None:
     """Write the file whole or leave what was there; say so in one line when the disk refuses."""
     data = content.encode() if isinstance(content, str) else content
-    scratch = None
+    scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
+        with scratch.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(scratch).replace(path)
+        scratch.replace(path)
     except OSError as error:
         raise InputError(f"Cannot write {path}: {error.strerror}. Nothing was changed.") from error
     finally:
-        if scratch is not None:
-            with suppress(OSError):
-                Path(scratch).unlink(missing_ok=True)
+        with suppress(OSError):
+            scratch.unlink()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Literal
 import tyro
 
 if TYPE_CHECKING:
+    from rich.table import Table as Drawing
+
     from metagcd.results import Table
     from metagcd.runs import RunDirectory
 
@@ -36,7 +38,8 @@ def table(
         results.cost_table(rows) if cost else results.session_table(rows, partition=partition, assignment=assignment)
     )
     if format == "text":
-        show(chosen)
+        narrow = None if cost else results.upright_table(rows, partition=partition, assignment=assignment)
+        show(chosen, narrow)
     else:
         print(results.FORMATS[format](chosen), end="")
 
@@ -55,22 +58,29 @@ def report(runs: tyro.conf.Positional[tuple[str, ...]], *, output: str = "report
     print(f"Report: {write_report(_runs(runs), Path(output))}")
 
 
-def show(table: "Table") -> None:
-    """Print a table for reading in a terminal, as wide as it needs to be."""
+def show(table: "Table", narrow: "Table | None" = None) -> None:
+    """Print a table for reading in a terminal; `narrow` in its place where it would not fit."""
     from rich.console import Console
+
+    console = Console(highlight=False)
+    drawing = _drawn(table)
+    width = Console(width=1000).measure(drawing).maximum
+    if console.is_terminal and width > console.width and narrow is not None:
+        drawing = _drawn(narrow)
+    console.print(table.caption, markup=False, soft_wrap=True)
+    Console(width=max(width, console.width), highlight=False).print(drawing)
+
+
+def _drawn(table: "Table") -> "Drawing":
     from rich.table import Table as Drawing
 
     drawing = Drawing(*table.header, box=None, pad_edge=False, header_style="bold")
     for line in table.lines:
         drawing.add_row(*line)
-    for column in drawing.columns[1:]:
-        column.justify = "right"
+    for column, name in zip(drawing.columns, table.header, strict=True):
         column.no_wrap = True
-    console = Console()
-    width = console.measure(drawing).maximum
-    console = Console(width=max(width, console.width), soft_wrap=False, highlight=False)
-    console.print(table.caption, markup=False, soft_wrap=True)
-    console.print(drawing)
+        column.justify = "left" if name in ("method", "read-out", "session") else "right"
+    return drawing
 
 
 def _runs(paths: tuple[str, ...]) -> "list[RunDirectory]":

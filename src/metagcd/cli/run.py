@@ -27,15 +27,15 @@ def demo(*, output: str = "runs/demo", quiet: bool = False) -> None:
     from metagcd.cli.results import show
     from metagcd.experiment.presets import load_preset
     from metagcd.report import write_report
-    from metagcd.results import cost_table, session_table
+    from metagcd.results import cost_table, session_table, upright_table
     from metagcd.runs import RunDirectory
 
     folder = Path(output)
     found = [_carried_out(load_preset(name), folder / name, quiet=quiet) for name in DEMO]
     rows = tuple(row for results in found for row in results.rows)
-    for table in (session_table(rows), cost_table(rows)):
-        show(table)
-        print()
+    show(session_table(rows), upright_table(rows))
+    print()
+    show(cost_table(rows))
     report = write_report([RunDirectory(results.directory) for results in found], folder / "report.html")
     print(f"Report to open in a browser: {report}")
 
@@ -78,7 +78,7 @@ def run(
     from metagcd.cli.results import show
     from metagcd.data.root import VARIABLE
     from metagcd.experiment.run import Hardware
-    from metagcd.results import to_json
+    from metagcd.results import to_json, upright_table
 
     if data_root:
         os.environ[VARIABLE] = data_root
@@ -91,7 +91,7 @@ def run(
     if json:
         print(to_json(results.rows), end="")
     else:
-        show(results.table())
+        show(results.table(), upright_table(results.rows))
         print(f"Rows, states and configuration: {results.directory}")
 
 
