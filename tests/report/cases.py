@@ -26,6 +26,8 @@ class Made:
     answers: bool = True
     splits: bool = True
     source: str = "arrays"
+    counted: int = 0
+    """Classes that the read-out finds beyond those met."""
 
 
 def images(names, each=12):
@@ -52,23 +54,35 @@ def made(path, how=Made()):
         if how.splits:
             write_manifest(run.seed(seed) / "split.json", protocol, source_fingerprint=data.fingerprint)
         for session, test in enumerate([protocol.offline_test, *(part.test for part in protocol.sessions)]):
-            run.write_rows(seed, session, _rows(path.name, how.method, protocol.digest, seed, session))
+            run.write_rows(seed, session, _rows(path.name, how, protocol.digest, seed, session))
             if how.answers:
                 _answer(run.seed(seed) / f"session-{session}.npz", data.test_labels[test])
     return run
 
 
-def _rows(run, method, digest, seed, session):
+def _rows(run, how, digest, seed, session):
     nothing = float("nan")
     return [
         Row(
-            run=run, method=method, data="squares", protocol=digest, seed=seed, session=session, partition=partition,
-            assignment=assignment, readout="kmeans", classes=3 + session, all=70.0 + seed, old=80.0 - session,
-            new=nothing if session == 0 else 40.0 + 2 * seed, seconds=1.5, memory=2_000_000,
+            run=run,
+            method=how.method,
+            data="squares",
+            protocol=digest,
+            seed=seed,
+            session=session,
+            partition=partition,
+            assignment=assignment,
+            readout="kmeans",
+            classes=how.spec.known + session + how.counted,
+            all=70.0 + seed,
+            old=80.0 - session,
+            new=nothing if session == 0 else 40.0 + 2 * seed,
+            seconds=1.5,
+            memory=2_000_000,
         )
         for partition in ("initial", "previous")
         for assignment in ("global", "split")
-    ]  # fmt: skip
+    ]
 
 
 def _answer(file, truth):

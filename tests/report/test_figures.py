@@ -7,6 +7,7 @@ from metagcd.report.confusion import Confusion
 from metagcd.report.figures import (
     Curve,
     accuracy_figure,
+    class_count_figure,
     confusion_figure,
     curve_figure,
     forgetting_figure,
@@ -52,6 +53,13 @@ def test_forgetting_is_the_fall_on_the_classes_of_session_0(rows):
     assert lines(panel)["frozen"] == [[0, 0], [1, 1], [2, 2]]
 
 
+def test_class_counts_stand_beside_how_many_there_were(rows):
+    (panel,) = class_count_figure(rows, {0: 3, 1: 4}).axes
+    assert lines(panel)["frozen"] == [[0, 3], [1, 4], [2, 5]]
+    marks = [path.vertices[0, 1] for mark in panel.collections[2:] for path in mark.get_paths()]
+    assert marks == [3, 4]
+
+
 def test_a_curve_over_a_threshold_keeps_its_points():
     curve = Curve(label="metagcd", x=(0.8, 0.85), mean=(70.0, 71.0), spread=(0.0, 0.0))
     (panel,) = curve_figure([curve], xlabel="threshold", ylabel="accuracy in %").axes
@@ -86,6 +94,14 @@ def test_names_that_look_like_formulas_or_markup_are_drawn_as_they_are():
     assert "&lt;b&gt;" in text
     assert "a$\\frac$b" in text
     assert "名前" in text
+
+
+def test_long_names_keep_both_ends_and_many_classes_have_numbers():
+    names = tuple(f"a class whose number is {place}" for place in range(30))
+    few = confusion_figure(Confusion(np.eye(2, dtype=np.int64), (0, 1)), names=names)
+    assert [tick.get_text() for tick in few.axes[0].get_yticklabels()] == ["a class…r is 0", "a class…r is 1"]
+    many = confusion_figure(Confusion(np.eye(30, dtype=np.int64), tuple(range(30))), names=names)
+    assert [tick.get_text() for tick in many.axes[0].get_yticklabels()][:2] == ["0", "2"]
 
 
 def test_the_same_figure_gives_the_same_bytes_of_svg(rows, tmp_path):

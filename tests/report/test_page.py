@@ -68,6 +68,31 @@ def test_runs_under_different_protocols_are_marked(tmp_path):
     assert "must not be compared" not in render(read_records([tmp_path / "one"])).split("<details>")[0]
 
 
+def test_the_last_session_has_a_table_of_its_own_when_there_are_many(page, tmp_path):
+    assert "After the last session" not in page
+    spec = ProtocolSpec(known=1, novel=(1, 1, 1, 1), novel_images=(4,), known_images=(4,), labelled_fraction=0.3)
+    made(tmp_path / "long", Made(spec=spec))
+    text = render(read_records([tmp_path / "long"]))
+    first = text.split("After the last session")[1].split("After every session")[0]
+    assert "session 4" in first
+    assert "session 3" not in first
+
+
+def test_counted_classes_are_drawn_only_where_they_are_not_those_met(page, tmp_path):
+    assert "How many classes were told apart" not in page
+    made(tmp_path / "run", Made(counted=1))
+    assert "How many classes were told apart" in render(read_records([tmp_path / "run"]))
+
+
+def test_many_runs_are_counted_in_the_title(tmp_path):
+    paths = [tmp_path / name for name in "abcde"]
+    for path in paths:
+        made(path, Made(method=path.name, answers=False))
+    assert "<h1>Category discovery: a, b, c and 2 more</h1>" in render(read_records(paths))
+    assert "<h1>Category discovery: a, b and c</h1>" in render(read_records(paths[:3]))
+    assert "<h1>Category discovery: a</h1>" in render(read_records(paths[:1]))
+
+
 HOSTILE = '<script>alert("$x$")</script>&amp;\'"><img src=x onerror=alert(1)>'
 
 

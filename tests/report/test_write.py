@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,12 @@ def test_a_path_without_a_run_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(InputError, match="nowhere"):
         write_report([tmp_path / "nowhere"], tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
+
+
+def test_images_of_no_run_are_refused(tmp_path):
+    made(tmp_path / "run")
+    with pytest.raises(InputError, match="not those of any"):
+        write_report([tmp_path / "run"], tmp_path / "report.html", data=replace(images(NAMES), fingerprint="0"))
 
 
 def test_the_report_needs_no_torch():

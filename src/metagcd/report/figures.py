@@ -2,7 +2,7 @@
 
 import io
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from metagcd.types import Array
 
 NUMBERED = 12
 """Up to so many classes the cells of a confusion matrix carry their percentages."""
+NAMED = 25
+"""Up to so many classes its rows and columns carry names, beyond that numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +60,19 @@ def forgetting_figure(rows: Sequence[Row], *, assignment: str = "global") -> Fig
     return curve_figure(curves, xlabel="session", ylabel="forgotten since session 0, in points", whole=True)
 
 
+def class_count_figure(rows: Sequence[Row], met: Mapping[int, int]) -> Figure:
+    """Draw how many classes every read-out told apart after each session, beside how many there were (`met`)."""
+    curves = [
+        _curve(label, [(row.session, float(row.classes)) for row in own])
+        for label, own in _lines(pick(rows, partition="initial", assignment="global"))
+    ]
+    figure = curve_figure(curves, xlabel="session", ylabel="classes told apart", whole=True)
+    (panel,) = figure.axes
+    for session, count in met.items():
+        panel.hlines(count, session - 0.4, session + 0.4, color=INK, linewidth=1.2)
+    return figure
+
+
 def curve_figure(curves: Sequence[Curve], *, xlabel: str, ylabel: str, whole: bool = False) -> Figure:
     """Draw curves over a quantity such as a threshold or the number of classes; `whole` marks whole numbers alone."""
     figure = Figure(figsize=(5.6, 3.6), layout="constrained")
@@ -74,14 +89,15 @@ def confusion_figure(matrix: Confusion, *, known: int | None = None, names: Sequ
     """Draw the shares of every class by cluster; red lines part known (above, left) from novel classes."""
     shares = matrix.shares
     classes, columns = shares.shape
-    labels = [str(place) for place in range(classes)] if len(names) < classes else list(names[:classes])
+    named = len(names) >= classes and classes <= NAMED
+    labels = list(names[:classes]) if named else [str(place) for place in range(classes)]
     side = min(2.2 + 0.42 * classes, 6.8)
     figure = Figure(figsize=(side * max(1.0, columns / max(classes, 1)), side), layout="constrained")
     panel = figure.subplots()
     panel.imshow(_shaded(shares), interpolation="nearest", aspect="equal")
     if classes <= NUMBERED:
         _number(panel, shares)
-    every = max(1, classes // 25)
+    every = -(-classes // NAMED)
     panel.set_yticks(range(0, classes, every), [_short(labels[place]) for place in range(0, classes, every)])
     marks = [*range(0, classes, every), *range(classes, columns)] if every == 1 else [*range(0, classes, every)]
     words = [_short(labels[place]) if place < classes else "+" for place in marks]
@@ -196,7 +212,8 @@ def _number(panel: Axes, shares: Float[Array, "c k"]) -> None:
 
 def _short(name: str, width: int = 14) -> str:
     text = " ".join(name.split())
-    return _plain(text if len(text) <= width else f"{text[: width - 1]}…")
+    # Names of one kind often differ at the end alone.
+    return _plain(text if len(text) <= width else f"{text[: width // 2]}…{text[1 - width // 2 :]}")
 
 
 def _plain(text: str) -> str:

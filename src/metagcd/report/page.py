@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,8 +15,11 @@ from metagcd.report.confusion import Confusion, confusion, summed
 from metagcd.report.gallery import Size, class_names, data_of, galleries
 from metagcd.report.inline import inline_svg
 from metagcd.report.records import Record
-from metagcd.results import Row, Table, cell, cost_table, session_table
+from metagcd.results import Row, Table, cell, cost_table, pick, session_table
 from metagcd.types import Dataset
+
+SIDE_BY_SIDE = 3
+"""Sessions that fit on the page beside one another."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +27,15 @@ class Scores:
     """All that is said about the runs on one data source."""
 
     data: str
+    last: Table | None
+    """The last session alone, where there are so many that it would be out of sight."""
     headline: Table
     others: tuple[Table, ...]
     cost: Table
     accuracy: str
     forgetting: str | None
+    counts: str | None
+    """How many classes were told apart, where that is not how many there were."""
     comparable: bool
     """Whether all runs here had the same protocols."""
 
@@ -69,7 +77,7 @@ def render(records: Sequence[Record], *, data: Dataset | None = None) -> str:
         loader=PackageLoader("metagcd.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     return environment.get_template("report.html.j2").render(
-        title=" and ".join(record.label for record in records[:3]) + (" and more" if len(records) > 3 else ""),
+        title=_title([record.label for record in records]),
         scores=[_scores(source, records, place) for place, source in enumerate(sources)],
         parts=parts,
         galleries=galleries(pairs, Size()),
@@ -82,20 +90,42 @@ def render(records: Sequence[Record], *, data: Dataset | None = None) -> str:
     )
 
 
+def _title(labels: Sequence[str]) -> str:
+    if len(labels) > 4:
+        return f"{', '.join(labels[:3])} and {len(labels) - 3} more"
+    return " and ".join(filter(None, (", ".join(labels[:-1]), labels[-1])))
+
+
 def _scores(source: str, records: Sequence[Record], place: int) -> Scores:
     mine = [record for record in records if any(row.data == source for row in record.rows)]
     rows: list[Row] = [row for record in mine for row in record.rows if row.data == source]
-    forgetting = len({row.session for row in rows}) > 1
+    last = max(row.session for row in rows)
+    met = _met(mine)
+    counted = any(row.classes != met.get(row.session, row.classes) for row in rows)
     ways = (("previous", "global"), ("initial", "split"), ("previous", "split"))
     return Scores(
         data=source,
+        last=session_table(pick(rows, session=last)) if last > SIDE_BY_SIDE else None,
         headline=session_table(rows),
         others=tuple(session_table(rows, partition=partition, assignment=assignment) for partition, assignment in ways),
         cost=cost_table(rows),
         accuracy=_inline(figures.accuracy_figure(rows), f"accuracy{place}", "Accuracy after every session"),
-        forgetting=_inline(figures.forgetting_figure(rows), f"forgetting{place}", "Forgetting") if forgetting else None,
+        forgetting=_inline(figures.forgetting_figure(rows), f"forgetting{place}", "Forgetting") if last else None,
+        counts=_inline(figures.class_count_figure(rows, met), f"counts{place}", "Classes told apart")
+        if counted
+        else None,
         comparable=len({frozenset(row.protocol for row in record.rows) for record in mine}) == 1,
     )
+
+
+def _met(records: Sequence[Record]) -> dict[int, int]:
+    """Return how many classes were met by each session; nothing where protocols differ in that."""
+    counts = {
+        (len(protocol.known), *(len(part.novel) for part in protocol.sessions))
+        for record in records
+        for protocol in record.protocols.values()
+    }
+    return dict(enumerate(accumulate(counts.pop()))) if len(counts) == 1 else {}
 
 
 def _parts(record: Record, names: tuple[str, ...], prefix: str) -> list[Part]:

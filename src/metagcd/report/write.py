@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from metagcd.errors import InputError
 from metagcd.report.page import render
 from metagcd.report.records import read_records
 from metagcd.runs import RunDirectory, write_atomic
@@ -14,5 +15,8 @@ def write_report(runs: Sequence[RunDirectory | Path], path: Path, *, data: Datas
 
     `data` gives class names and pictures for runs on it; without it they are shown for sources that load in a moment.
     """
-    write_atomic(path, render(read_records(runs), data=data))
+    records = read_records(runs)
+    if data is not None and all(record.about.get("source_fingerprint") != data.fingerprint for record in records):
+        raise InputError(f"The images given (fingerprint {data.fingerprint}) are not those of any of these runs.")
+    write_atomic(path, render(records, data=data))
     return path
