@@ -5,8 +5,8 @@ import json
 import os
 import platform
 import re
+import secrets
 import subprocess
-import tempfile
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
