@@ -3,8 +3,7 @@
 from typing import Any, cast
 
 from jaxtyping import Float
-from timm.layers.attention import Attention
-from timm.models.vision_transformer import Block, VisionTransformer
+from timm.models.vision_transformer import Attention, Block, VisionTransformer
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -56,10 +55,11 @@ def foldable(model: nn.Module) -> bool:
     if network.global_pool != "token" or network.attn_pool is not None or type(block) is not Block:
         return False
     attention = block.attn
-    if type(attention) is not Attention or attention.gate is not None:
+    # Earlier releases of timm have neither a gate nor a norm of the mixed values.
+    if type(attention) is not Attention or getattr(attention, "gate", None) is not None:
         return False
-    unused = (attention.q_norm, attention.k_norm, attention.norm, block.drop_path1, block.drop_path2)
-    return all(isinstance(part, nn.Identity) for part in unused) and not any(
+    unused = (attention.q_norm, attention.k_norm, getattr(attention, "norm", None), block.drop_path1, block.drop_path2)
+    return all(part is None or isinstance(part, nn.Identity) for part in unused) and not any(
         module.p for module in block.modules() if isinstance(module, nn.Dropout)
     )
 

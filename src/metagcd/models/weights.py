@@ -40,7 +40,7 @@ def read_weights(path: Path) -> Mapping[str, Any]:
     from safetensors.torch import load_file
 
     if not path.is_file():
-        raise InputError(f'There is no file of weights {path}; give a file, "auto" or "random".')
+        raise InputError(f'There is no file of weights {path}; give another file or "random".')
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
