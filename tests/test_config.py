@@ -234,9 +234,9 @@ def test_a_file_is_read_over_the_base_and_named_when_it_cannot_be(tmp_path):
     with pytest.raises(InputError, match=r"run\.toml is not valid TOML"):
         read_toml(RunConfig(), file)
     file.write_bytes(b"\xff")
-    with pytest.raises(InputError, match=r"Cannot read the configuration .*run\.toml"):
+    with pytest.raises(InputError, match=r"Cannot read .*run\.toml"):
         read_toml(RunConfig(), file)
-    with pytest.raises(InputError, match=r"Cannot read the configuration .*absent\.toml: No such file"):
+    with pytest.raises(InputError, match=r"Cannot read .*absent\.toml: No such file"):
         read_toml(RunConfig(), tmp_path / "absent.toml")
 
 
@@ -253,3 +253,12 @@ def test_settings_are_the_tables_they_describe():
 def test_a_setting_that_describes_nothing_is_named(words, said):
     with pytest.raises(InputError, match=said):
         settings(words)
+
+
+def test_a_setting_can_be_read_from_a_file_as_a_list_of_words_or_a_value(tmp_path):
+    (tmp_path / "order.txt").write_text("3 1\n2\n")
+    (tmp_path / "value.toml").write_text("[0.5, 1.5]\n")
+    found = settings([f"protocol.class_order=@{tmp_path / 'order.txt'}", f"zoom=@{tmp_path / 'value.toml'}"])
+    assert found == {"protocol": {"class_order": [3, 1, 2]}, "zoom": [0.5, 1.5]}
+    with pytest.raises(InputError, match=r"Cannot read .*none\.txt: No such file"):
+        settings([f"a=@{tmp_path / 'none.txt'}"])

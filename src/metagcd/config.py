@@ -69,15 +69,14 @@ def from_toml(base: C, text: str, *, origin: str = "the configuration") -> C:
 
 def read_toml(base: C, path: Path) -> C:
     """Return `base` overlaid with a TOML file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read the configuration {path}: {reason(error)}.") from error
-    return from_toml(base, text, origin=str(path))
+    return from_toml(base, _text(path), origin=str(path))
 
 
 def settings(words: Iterable[str]) -> dict[str, Any]:
-    """Return the tables that `key.of.tables=value` settings describe; what is not a TOML value is text."""
+    """Return the tables that `key.of.tables=value` settings describe; what is not a TOML value is text.
+
+    `key=@FILE` takes the value from a file: a TOML value, or a list of words, such as a class order.
+    """
     tables: dict[str, Any] = {}
     for word in words:
         path, sign, text = word.partition("=")
@@ -89,7 +88,7 @@ def settings(words: Iterable[str]) -> dict[str, Any]:
             table = table.setdefault(parent, {})
             if not isinstance(table, dict):
                 raise InputError(f"`{word}` sets part of a key that another setting gave a value.")
-        table[key] = _value(text)
+        table[key] = _of_file(Path(text[1:])) if text.startswith("@") else _value(text)
     return tables
 
 
@@ -125,11 +124,24 @@ def convert(value: Any, hint: Any, path: str) -> Any:
     raise InputError(f"`{path}` must be {_words(hint)}; got {value!r}.")
 
 
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read {path}: {reason(error)}.") from error
+
+
 def _value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+def _of_file(path: Path) -> Any:
+    text = _text(path)
+    found = _value(text.strip())
+    return [_value(word) for word in text.split()] if isinstance(found, str) else found
 
 
 def _first_that_fits(value: Any, hints: tuple[Any, ...], path: str) -> Any:

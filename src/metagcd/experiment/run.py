@@ -11,8 +11,10 @@ import numpy as np
 from metagcd.config import to_toml
 from metagcd.data import SOURCES, Dataset, load
 from metagcd.data.rows import select
+from metagcd.data.skipped import write_skipped_csv
 from metagcd.engine.checkpoint import Keeper, State, load_state, save_state
 from metagcd.engine.runtime import Precision, Runtime, fabric_on
+from metagcd.errors import InputError
 from metagcd.experiment.config import RunConfig
 from metagcd.experiment.scoring import Examination, keep_predictions, read_off, score
 from metagcd.methods import METHODS
@@ -112,6 +114,9 @@ def run(
         about = {"source_fingerprint": data.fingerprint, "note": data.note, "device": hardware.device}
         folder = open_run(path, to_toml(config), about=about)
         progress.say(f"{config.title}: {path}")
+        if data.skipped:
+            write_skipped_csv(path / "skipped.csv", data.skipped)
+            progress.say(f"{len(data.skipped)} files cannot be used and are skipped: {path / 'skipped.csv'}")
         for seed, protocol in protocols.items():
             trial = Trial(
                 config=config,
@@ -123,7 +128,7 @@ def run(
                 hardware=hardware,
                 progress=progress,
             )
-            write_manifest(folder.seed(seed) / "split.json", protocol, source_fingerprint=data.fingerprint)
+            _keep_split(trial)
             _run_trial(trial)
         return Results(folder.rows(), path)
 
@@ -133,6 +138,14 @@ def _protocol(config: RunConfig, data: Dataset, seed: int) -> Protocol:
         return read_manifest(Path(config.split), source_fingerprint=data.fingerprint)
     drawn = seed if config.split_seed is None else config.split_seed
     return split(data.train_labels, data.test_labels, config.protocol, drawn)
+
+
+def _keep_split(trial: Trial) -> None:
+    """Write the split beside the rows; refuse to go on with another one than the run was begun with."""
+    file, fingerprint = trial.run.seed(trial.seed) / "split.json", trial.data.fingerprint
+    if file.exists() and read_manifest(file, source_fingerprint=fingerprint).digest != trial.protocol.digest:
+        raise InputError(f"The run was begun with the split {file}, which is another one; choose another directory.")
+    write_manifest(file, trial.protocol, source_fingerprint=fingerprint)
 
 
 def _run_trial(trial: Trial) -> None:
@@ -180,6 +193,7 @@ def _train(trial: Trial, learner: Learner, session: int) -> float:
     if kept.exists():
         state = load_state(kept)
         learner.load_state_dict(state.tensors)
+        shutil.rmtree(_places(trial), ignore_errors=True)
         return float(state.values["seconds"])
     started = time.perf_counter()
     if session == 0:
