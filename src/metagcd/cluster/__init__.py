@@ -1,7 +1,22 @@
-"""Clusters of features: k-means, assignment to classes."""
+"""Clusters of features: k-means, assignment to classes, class means, and how many classes there are."""
 
 from metagcd.cluster.assignment import match
 from metagcd.cluster.kmeans import kmeans
+from metagcd.cluster.number import NumberOfClasses, estimate_classes
+from metagcd.cluster.pinned import semi_supervised_kmeans
 from metagcd.cluster.points import KMeans
+from metagcd.cluster.prototypes import drifted, nearest, prototypes
+from metagcd.cluster.stream import streamed_kmeans
 
-__all__ = ["KMeans", "kmeans", "match"]
+__all__ = [
+    "KMeans",
+    "NumberOfClasses",
+    "drifted",
+    "estimate_classes",
+    "kmeans",
+    "match",
+    "nearest",
+    "prototypes",
+    "semi_supervised_kmeans",
+    "streamed_kmeans",
+]

@@ -26,8 +26,12 @@ SPARE = 4
 """Such points for each cluster at least."""
 SCOUTING = 3
 """Rounds that every restart gets before the hopeless are dropped."""
-SURVIVORS = 2
-"""Restarts that go on; most of what more would bring, moving centroids brings for less."""
+SURVIVORS = 3
+"""Restarts that go on; moving centroids brings more than converging every restart, for less."""
+TRIALS = 12
+"""Most times that moves of centroids are tried on the sample."""
+LAST_TRIALS = 4
+"""The same on all points, if the sample is not all of them."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,11 @@ def search(
     share = anchor and anchor.scaled(size / len(points))
     scouted, cost, _ = run_all(sample, start, replace(plan.rule, rounds=SCOUTING), share)
     survivors = scouted[cost.argsort(stable=True)[:SURVIVORS]]
-    improved = [improve(sample, survivor, plan.rule, share) for survivor in survivors]
+    improved = [improve(sample, survivor, plan.rule, share, trials=TRIALS) for survivor in survivors]
     best = min(improved, key=lambda found: found.inertia)
-    return best if sample is points else improve(points, as_points(best.centroids), plan.rule, anchor)
+    if sample is points:
+        return best
+    return improve(points, as_points(best.centroids), plan.rule, anchor, trials=LAST_TRIALS)
 
 
 def delivered(x: Array | Tensor, found: KMeans) -> KMeans:

@@ -13,8 +13,8 @@ from metagcd.cluster.bounds import Bounds, compare_all, inertia, run_one
 from metagcd.cluster.lloyd import Anchor, Rule, cluster_sums
 from metagcd.cluster.points import KMeans, as_points
 
-TRIALS = 12
-"""Most times that moves are tried."""
+SLACK = 0.5
+"""A pair is tried if the gain is above this part of the loss: the others make up for some of it."""
 HALVINGS = 6
 """Rounds of two-means inside each cluster."""
 ROUNDS = 4
@@ -24,13 +24,13 @@ WORTH = 1e-4
 
 
 def improve(
-    points: Float[Tensor, "m d"], start: Float[Tensor, "k d"], rule: Rule, anchor: Anchor | None = None
+    points: Float[Tensor, "m d"], start: Float[Tensor, "k d"], rule: Rule, anchor: Anchor | None, *, trials: int
 ) -> KMeans:
     """Run to convergence, then move centroids from where they are missed least while the inertia falls."""
     squares = points.square().sum(1)
     best = finished(points, start, rule, anchor)
     most, brief, moved = len(start), replace(rule, rounds=min(ROUNDS, rule.rounds)), False
-    for _ in range(TRIALS):
+    for _ in range(trials):
         centroids = as_points(best.centroids)
         split, dissolved, halves = proposals(points, compare_all(points, squares, centroids), centroids, anchor)
         most = min(most, len(split))
@@ -64,7 +64,7 @@ def proposals(
     if anchor is not None:
         loss = loss.masked_fill(anchor.counts > 0, torch.inf)
     gains, losses = gain.argsort(descending=True, stable=True), loss.argsort(stable=True)
-    pairs = gain[gains] > loss[losses]
+    pairs = gain[gains] > SLACK * loss[losses]
     # Gains fall and losses rise, so that the first pair that does not pay ends the list.
     count = int(pairs.long().cumprod(0).sum())
     overlap = torch.isin(gains[:count], losses[:count])
