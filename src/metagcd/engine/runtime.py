@@ -8,6 +8,7 @@ import torch
 
 from metagcd.engine.checkpoint import Keeper
 from metagcd.errors import InputError
+from metagcd.models.bank_store import Banks
 from metagcd.progress import Progress
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Runtime:
     fabric: "Fabric" = field(default_factory=processor)
     progress: Progress = field(default_factory=Progress)
     keeper: Keeper = field(default_factory=Keeper)
+    banks: Banks = field(default_factory=Banks)
+    """Stored trunk outputs; by default none are stored."""
     evaluation_batch: int = 256
     """Images embedded at a time."""
     threads: int = 2

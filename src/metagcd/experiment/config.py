@@ -9,6 +9,7 @@ from metagcd.data.views import Augmentation
 from metagcd.errors import InputError
 from metagcd.methods import METHODS
 from metagcd.models import ENCODERS
+from metagcd.models.bank_config import BankConfig
 from metagcd.protocol import ProtocolSpec
 
 
@@ -36,6 +37,8 @@ class RunConfig:
     """The network; `name` chooses."""
     augmentation: Augmentation = field(default_factory=Augmentation)
     """How training views differ from the plain image."""
+    bank: BankConfig = field(default_factory=BankConfig)
+    """Which views are drawn once, and how what the trunk makes of them is kept."""
     method: Any = component(METHODS, "gcd")
     """The learner; `name` chooses."""
     readout: ReadoutConfig = field(default_factory=ReadoutConfig)

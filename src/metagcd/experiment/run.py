@@ -20,6 +20,8 @@ from metagcd.experiment.scoring import Examination, keep_predictions, read_off, 
 from metagcd.methods import METHODS
 from metagcd.methods.learner import Learner, Setting
 from metagcd.models import encoder_of
+from metagcd.models.bank_config import bank_root
+from metagcd.models.bank_store import Banks
 from metagcd.progress import Progress
 from metagcd.protocol import Protocol, read_manifest, split, write_manifest
 from metagcd.results import Row, Table, session_table
@@ -176,6 +178,7 @@ def _learner(trial: Trial) -> Learner:
         fabric=trial.fabric,
         progress=trial.progress,
         keeper=Keeper(_places(trial), every=trial.hardware.save_every),
+        banks=Banks(config=trial.config.bank, root=bank_root(), progress=trial.progress),
         threads=trial.hardware.threads,
     )
     setting = Setting(
