@@ -1,7 +1,7 @@
 """The training loop that every learner with one level of optimisation shares."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,10 +10,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
-from metagcd.engine.checkpoint import restore_training, training_state
+from metagcd.engine.checkpoint import Keeper, State, restore_training, training_state
 from metagcd.engine.feed import Batch, Feed
 from metagcd.errors import InputError
-from metagcd.progress import Bar
 
 Unit = Literal["update", "epoch"]
 Objective = Callable[[Batch], Float[Tensor, ""]]
@@ -57,6 +56,8 @@ class Stage:
     amount: int
     unit: Unit
     optimisation: Optimisation
+    number: int = 0
+    """Which of several stages of this name; the state of another one is not gone on from."""
 
     def updates(self, feed: Feed) -> int:
         """Return the number of gradient updates."""
@@ -68,14 +69,13 @@ def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage)
     runtime, total = feed.runtime, stage.updates(feed)
     parameters = [parameter for parameter in trained.parameters() if parameter.requires_grad]
     optimiser = make_optimiser(parameters, stage.optimisation)
-    found = runtime.keeper.find(stage.name)
-    first = restore_training(found, trained, optimiser) if found is not None else 0
+    first = _resumed(stage, runtime.keeper, trained, optimiser)
     trained.train()
     with runtime.progress.bar(stage.name, total) as bar:
         bar.advance(first)
         batches = feed.training(batch=stage.optimisation.batch, first=first, last=total)
         for step, batch in enumerate(batches, first):
-            _set_rate(optimiser, rate_at(stage.optimisation, step, total))
+            set_rate(optimiser, rate_at(stage.optimisation, step, total))
             with runtime.fabric.autocast():
                 loss = objective(batch)
             optimiser.zero_grad()
@@ -83,10 +83,16 @@ def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage)
             if stage.optimisation.clip is not None:
                 torch.nn.utils.clip_grad_norm_(parameters, stage.optimisation.clip)
             optimiser.step()
-            _watch(loss, stage, step=step, total=total, bar=bar)
-            if runtime.keeper.due(stage.name):
-                runtime.keeper.keep(stage.name, training_state(trained, optimiser, step + 1))
-    runtime.keeper.keep(stage.name, training_state(trained, optimiser, total))
+            due = runtime.keeper.due(stage.name)
+            if due or step % CHECK_EVERY == 0 or step == total - 1:
+                value = float(loss.detach())
+                bar.note(f"loss {value:.3f}")
+                moment = Moment(stage.name, step, stage.optimisation.rate)
+                require_finite(value, (batch,), moment, keeper=runtime.keeper)
+            bar.advance()
+            if due:
+                runtime.keeper.keep(stage.name, _state(stage, trained, optimiser, step + 1))
+    runtime.keeper.keep(stage.name, _state(stage, trained, optimiser, total))
     trained.eval()
 
 
@@ -107,18 +113,44 @@ def rate_at(config: Optimisation, step: int, total: int) -> float:
     return rate * (config.final_rate + (1 - config.final_rate) * share)
 
 
-def _set_rate(optimiser: Optimizer, rate: float) -> None:
+def set_rate(optimiser: Optimizer, rate: float) -> None:
+    """Let the optimiser's next step have this rate."""
     for group in optimiser.param_groups:
         group["lr"] = rate
 
 
-def _watch(loss: Float[Tensor, ""], stage: Stage, *, step: int, total: int, bar: Bar) -> None:
-    bar.advance()
-    if step % CHECK_EVERY == 0 or step == total - 1:
-        value = float(loss.detach())
-        bar.note(f"loss {value:.3f}")
-        if not math.isfinite(value):
-            raise InputError(
-                f"The loss of stage `{stage.name}` is {value} at update {step}; "
-                f"try a lower `rate` (now {stage.optimisation.rate}) or set `clip`."
-            )
+@dataclass(frozen=True)
+class Moment:
+    """Where a stage stands: what to name when its loss is no number."""
+
+    stage: str
+    step: int
+    rate: float
+
+
+def require_finite(value: float, batches: Sequence[Batch], moment: Moment, *, keeper: Keeper) -> None:
+    """Raise if a loss is not a number, and save the batches it was computed on where the stage keeps its state."""
+    if math.isfinite(value):
+        return
+    tensors: dict[str, Tensor] = {}
+    for number, batch in enumerate(batches):
+        tensors |= {f"{number}.rows": torch.from_numpy(batch.rows), f"{number}.tokens": batch.tokens}
+    name = f"{moment.stage}-not-finite"
+    keeper.keep(name, State(tensors, {"step": moment.step, "value": str(value)}))
+    saved = "" if keeper.folder is None else f" Its images are in {keeper.folder / name}.safetensors."
+    raise InputError(
+        f"The loss of stage `{moment.stage}` is {value} at update {moment.step}; "
+        f"try a lower `rate` (now {moment.rate}) or set `clip`.{saved}"
+    )
+
+
+def _resumed(stage: Stage, keeper: Keeper, trained: nn.Module, optimiser: Optimizer) -> int:
+    found = keeper.find(stage.name)
+    if found is None or found.values.get("number", 0) != stage.number:
+        return 0
+    return restore_training(found, trained, optimiser)
+
+
+def _state(stage: Stage, trained: nn.Module, optimiser: Optimizer, step: int) -> State:
+    state = training_state(trained, optimiser, step)
+    return State(state.tensors, state.values | {"number": stage.number})

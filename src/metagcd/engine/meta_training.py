@@ -1,0 +1,90 @@
+"""Meta-training: an initialisation learned on pseudo sequences of sessions (Algorithm 1)."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.optim import Optimizer
+
+from metagcd.engine.checkpoint import State, restore_training, training_state
+from metagcd.engine.feed import Batch
+from metagcd.engine.meta import meta_gradient
+from metagcd.engine.meta_task import MetaWork, Task, draw_task, sit
+from metagcd.engine.meta_validation import Plateau, divided, plateau_of, validation_loss
+from metagcd.engine.training import Moment, make_optimiser, rate_at, require_finite, set_rate, train
+from metagcd.models.functional import parameters_of
+
+STAGE = "meta"
+
+
+def meta_train(work: MetaWork) -> None:
+    """Train the network into an initialisation; training that was interrupted goes on where its state was kept.
+
+    Guaranteed: after an interruption at any moment the same bits come out.
+    """
+    plan, runtime = work.plan, work.feed.runtime
+    trained, held_out = divided(work)
+    optimiser = make_optimiser([p for p in work.network.parameters() if p.requires_grad], plan.outer.descent)
+    found = runtime.keeper.find(STAGE)
+    step = restore_training(found, work.network, optimiser) if found is not None else 0
+    plateau = plateau_of(found, plan.validation.patience)
+    with runtime.progress.bar(STAGE, plan.updates) as bar:
+        bar.advance(step)
+        while step < plan.updates and not plateau.reached:
+            for loss in _rest_of_task(trained, optimiser, step):
+                step += 1
+                bar.advance()
+                bar.note(f"loss {loss:.3f}")
+                if plan.validates_after(step):
+                    plateau = plateau.after(validation_loss(held_out))
+                if runtime.keeper.due(STAGE):
+                    runtime.keeper.keep(STAGE, _state(work, optimiser, step, plateau))
+    runtime.keeper.keep(STAGE, _state(work, optimiser, step, plateau))
+
+
+def _rest_of_task(work: MetaWork, optimiser: Optimizer, step: int) -> Iterator[float]:
+    """Do the outer updates from this one to the last of its meta-task; yield the loss of each."""
+    number, begin = divmod(step, work.plan.sessions)
+    task = draw_task(work, number)
+    if begin == 0:
+        _warm_up(work, task, number)
+    work.network.eval()  # so that what an update does depends on parameters and images alone
+    for place in range(begin, work.plan.sessions):
+        yield _outer_update(work, optimiser, task, place)
+
+
+def _warm_up(work: MetaWork, task: Task, number: int) -> None:
+    """Train on the pseudo-labelled classes (Alg. 1, line 6)."""
+    feed = work.part(task.episode.labelled, task.seeds.child("warm-up"))
+
+    def objective(batch: Batch) -> Float[Tensor, ""]:
+        return work.objectives.warm_up(batch, work.classes(task.episode.labelled[batch.rows]))
+
+    stage = work.plan.warmups[min(number, 1)]
+    if stage.amount:
+        train(work.network, objective, feed=feed, stage=replace(stage, number=number))
+
+
+def _outer_update(work: MetaWork, optimiser: Optimizer, task: Task, place: int) -> float:
+    """Move the parameters against the meta-gradient of a pseudo session (Alg. 1, line 13); return its loss."""
+    plan, step = work.plan, task.number * work.plan.sessions + place
+    sitting, parameters = sit(work, task, place), parameters_of(work.network)
+    loss, gradient = meta_gradient(sitting.problem(work.objectives), parameters, plan.inner)
+    for name, parameter in parameters.items():
+        parameter.grad = gradient[name]
+    clip = math.inf if plan.outer.clip is None else plan.outer.clip
+    norm = torch.nn.utils.clip_grad_norm_(list(parameters.values()), clip)
+    batches = (*sitting.unlabelled, sitting.judged)
+    for value in (loss, norm):
+        require_finite(float(value), batches, Moment(STAGE, step, plan.outer.rate), keeper=work.feed.runtime.keeper)
+    set_rate(optimiser, rate_at(plan.outer.descent, step, plan.updates))
+    optimiser.step()
+    return float(loss)
+
+
+def _state(work: MetaWork, optimiser: Optimizer, step: int, plateau: Plateau) -> State:
+    state = training_state(work.network, optimiser, step)
+    return State(state.tensors, state.values | plateau.values)
