@@ -10,7 +10,7 @@ from contextlib import redirect_stderr
 from importlib.metadata import version
 from typing import Any
 
-from metagcd.cli import data, doctor, inspect, listing, results, run
+from metagcd.cli import cache, data, doctor, inspect, listing, results, run
 from metagcd.errors import InputError, unknown_name
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -28,6 +28,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list protocols": listing.protocols,
     "data get": data.get,
     "data ls": data.ls,
+    "cache ls": cache.ls,
+    "cache clear": cache.clear,
     "doctor": doctor.doctor,
 }
 GROUPS = frozenset(name.split()[0] for name in COMMANDS if " " in name)

@@ -10,8 +10,8 @@ from jaxtyping import Bool, Int64, Num, UInt8
 from torch import Tensor
 
 from metagcd.data.loader import Loading, prefetch
-from metagcd.models.bank_files import BankFiles, Layout
-from metagcd.models.bank_key import digest_of
+from metagcd.models.bank_device import ahead_on
+from metagcd.models.bank_files import BankFiles, Layout, block_checksum
 from metagcd.types import Array
 
 Rows = Int64[Array, " b"]
@@ -43,15 +43,29 @@ class Bank:
 
     def batches(self, order: Iterable[Rows], views: Sequence[int], loading: Loading) -> Generator[Num[Tensor, "n ..."]]:
         """Yield the rows of each batch as they are kept, all of a view, then the next; `views` are positions."""
-        cuda = torch.device(loading.device).type == "cuda"
 
         def read(rows: Rows) -> Tensor:
-            found = self.read(rows, views)
-            return found.pin_memory() if cuda else found
+            return self.read(rows, views)
 
         with closing(prefetch(read, order, threads=loading.threads, ahead=loading.ahead)) as found:
-            for outputs in found:
-                yield outputs.to(loading.device, non_blocking=True)
+            yield from ahead_on(torch.device(loading.device), found)
+
+    def resident(self, device: torch.device) -> UInt8[Tensor, "images views bytes"]:
+        """Return all rows, checked, in the memory of a device."""
+        shape = (self.layout.images, self.layout.views, self.layout.view_bytes)
+        held = torch.empty(shape, dtype=torch.uint8, device=device)
+        for block in range(self.layout.blocks):
+            self.check([block])
+            rows = self.layout.rows(block)
+            held[rows.start : rows.stop] = torch.from_numpy(self.mapped[rows.start : rows.stop])
+        return held
+
+    def gathered(
+        self, held: UInt8[Tensor, "images views bytes"], rows: Rows, views: Sequence[int]
+    ) -> Num[Tensor, "n ..."]:
+        """Return what `read` returns, out of resident rows; nothing passes through the processor but the numbers."""
+        place = torch.from_numpy(rows).to(held.device, non_blocking=True)
+        return self.typed(torch.stack([held[place, view] for view in views])).flatten(0, 1)
 
     def read(self, rows: Rows, views: Sequence[int]) -> Num[Tensor, "n ..."]:
         """Return views of some images; raise DamagedError where their blocks have changed since they were written."""
@@ -72,8 +86,7 @@ class Bank:
         damaged: list[int] = []
         for block in named:
             if not self.checked[block]:
-                rows = self.layout.rows(block)
-                same = digest_of(self.mapped[rows.start : rows.stop].data.cast("B")) == self.checksums[block]
+                same = block_checksum(self.mapped, self.layout, block) == self.checksums[block]
                 self.checked[block] = same
                 damaged += [] if same else [block]
         if damaged:

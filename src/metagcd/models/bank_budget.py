@@ -1,8 +1,10 @@
 """The banks on this disk: their sizes, and which of them make room for a new one. Imports no torch."""
 
+import json
 import os
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,8 @@ class Entry:
     used: float
     """Time of the last use, in seconds since the epoch."""
     complete: bool
+    about: str
+    """What it holds, in words; empty where that cannot be read."""
 
 
 def entries(root: Path) -> list[Entry]:
@@ -85,7 +89,16 @@ def _entry(folder: Path) -> Entry | None:
         size = sum(path.stat().st_size for path in folder.iterdir())
     except FileNotFoundError:  # removed meanwhile, or made by something else
         return None
-    return Entry(folder=folder, bytes=size, used=used, complete=(folder / "complete").exists())
+    complete = (folder / "complete").exists()
+    return Entry(folder=folder, bytes=size, used=used, complete=complete, about=_about(folder))
+
+
+def _about(folder: Path) -> str:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        layout = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["layout"]
+        views = "plain views" if layout["views"] == 1 else f"{layout['views']} views"
+        return f"{layout['images']} images, {views}, {layout['dtype']}"
+    return ""
 
 
 def _idle(folder: Path) -> bool:

@@ -73,13 +73,14 @@ class BankFiles:
 
     folder: Path
 
-    def layout(self, key: BankKey) -> Layout | None:
+    def layout(self, key: BankKey | None = None) -> Layout | None:
         """Return the layout; None where the files are not there, not of this key, or do not fit one another."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             meta = json.loads((self.folder / META).read_text(encoding="utf-8"))
             found: Any = meta["layout"] | {"shape": tuple(meta["layout"]["shape"])}
             layout = Layout(**found)
-            whole = meta == _meta(key, layout) and (self.folder / ROWS).stat().st_size == layout.bytes
+            whole = meta == _meta(meta["key"] if key is None else key.fields, layout)
+            whole = whole and (self.folder / ROWS).stat().st_size == layout.bytes
             if whole and self._complete_or_not_yet(layout):
                 return layout
         return None
@@ -93,7 +94,7 @@ class BankFiles:
                 os.posix_fallocate(file.fileno(), 0, layout.bytes)  # a full disk is met here, not half-way
             file.truncate(layout.bytes)
         (self.folder / JOURNAL).touch()
-        write_atomic(self.folder / META, json.dumps(_meta(key, layout), indent=2) + "\n")
+        write_atomic(self.folder / META, json.dumps(_meta(key.fields, layout), indent=2) + "\n")
 
     def finished(self, layout: Layout) -> dict[int, str]:
         """Return the checksum of every finished block; a line that was cut short counts for nothing."""
@@ -141,6 +142,15 @@ class BankFiles:
         shape = (layout.images, layout.views, layout.view_bytes)
         return np.memmap(self.folder / ROWS, dtype=np.uint8, mode="c", shape=shape)
 
+    def damaged(self) -> bool:
+        """Read everything; say whether anything is not what was written."""
+        layout = self.layout()
+        if layout is None:
+            return True
+        mapped = self.mapped(layout)
+        found = self.finished(layout).items()
+        return any(block_checksum(mapped, layout, block) != checksum for block, checksum in found)
+
     def _complete_or_not_yet(self, layout: Layout) -> bool:
         if not self.is_complete():
             return True
@@ -148,6 +158,12 @@ class BankFiles:
         return sealed and len(self.finished(layout)) == layout.blocks
 
 
-def _meta(key: BankKey, layout: Layout) -> dict[str, object]:
-    plain = json.loads(json.dumps({"format": FORMAT, "key": key.fields, "layout": asdict(layout)}))
+def block_checksum(mapped: UInt8[Array, "images views bytes"], layout: Layout, block: int) -> str:
+    """Return the checksum of a block as it lies on the disk."""
+    rows = layout.rows(block)
+    return digest_of(mapped[rows.start : rows.stop].data.cast("B"))
+
+
+def _meta(key: dict[str, Any], layout: Layout) -> dict[str, Any]:
+    plain = json.loads(json.dumps({"format": FORMAT, "key": key, "layout": asdict(layout)}))
     return {**plain, "checksum": digest_of(json.dumps(plain, sort_keys=True).encode())}

@@ -7,12 +7,15 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Num
 from torch import Tensor, nn
 
+from metagcd.data.loader import Loading
 from metagcd.models.bank import Bank, DamagedError, Rows
 from metagcd.models.bank_budget import make_room, remove, touch
 from metagcd.models.bank_config import BankConfig
+from metagcd.models.bank_device import fits
 from metagcd.models.bank_files import BankFiles, Layout
 from metagcd.models.bank_fill import fill
 from metagcd.models.bank_locks import FILLING, LOCK, in_use, locked
@@ -40,6 +43,7 @@ class Banks:
     _spent: dict[str, int] = field(default_factory=dict[str, int], repr=False)
     _checked: dict[str, tuple[str, Array]] = field(default_factory=dict[str, tuple[str, Array]], repr=False)
     _digests: WeakKeyDictionary[nn.Module, tuple[object, str]] = field(default_factory=WeakKeyDictionary, repr=False)
+    _resident: dict[str, Tensor] = field(default_factory=dict[str, Tensor], repr=False)
     _told: set[str] = field(default_factory=set[str], repr=False)
 
     def serve(self, encoder: Encoder) -> bool:
@@ -71,7 +75,7 @@ class Banks:
                     return
                 places = [source.key.views.index(view) for view in views]
                 try:
-                    with closing(bank.batches(order[done:], places, source.loading)) as found:
+                    with closing(self._batches(bank, order[done:], places, source.loading)) as found:
                         for outputs in found:
                             yield outputs.float()
                             done += 1
@@ -80,6 +84,18 @@ class Banks:
                     self.progress.say(f"{bank.files.folder}: {len(damage.blocks)} damaged blocks are filled again.")
                     with locked(bank.files.folder / FILLING):
                         bank.files.rewrite_journal(bank.layout, without=damage.blocks)
+
+    def _batches(
+        self, bank: Bank, order: Sequence[Rows], views: Sequence[int], loading: Loading
+    ) -> Generator[Num[Tensor, "n ..."]]:
+        """Read from the device's memory where random views fit it: they are shown again, plain ones hardly."""
+        device, name = torch.device(loading.device), bank.files.folder.name
+        if name not in self._resident:
+            if bank.layout.views == 1 or not fits(bank.layout.bytes, device):
+                return bank.batches(order, views, loading)
+            self._resident.clear()
+            self._resident[name] = bank.resident(device)
+        return (bank.gathered(self._resident[name], rows, views) for rows in order)
 
     def _computed(
         self, source: BankSource, order: Sequence[Rows], views: Sequence[int]
