@@ -1,0 +1,248 @@
+import shutil
+from dataclasses import dataclass, replace
+
+import contract
+import numpy as np
+import pytest
+
+from metagcd.config import digest, read_toml
+from metagcd.data import load
+from metagcd.data.sources.digits import DigitsConfig
+from metagcd.errors import InputError
+from metagcd.evaluate import clustering_accuracy
+from metagcd.experiment.config import ReadoutConfig, RunConfig
+from metagcd.experiment.run import Hardware, run
+from metagcd.methods.frozen import FrozenConfig
+from metagcd.methods.gcd import GcdConfig
+from metagcd.progress import Progress
+from metagcd.protocol import ProtocolSpec, read_manifest, split, write_manifest
+from metagcd.results import to_json
+
+SOURCE = DigitsConfig(test_fraction=0.1)
+SPEC = ProtocolSpec(known=3, novel=(1, 1), labelled_fraction=0.2, novel_images=(20,), known_images=(20,))
+HARDWARE = Hardware(device="cpu", threads=1, save_every=0.0)
+
+
+def config(method="frozen", **values):
+    own = {"frozen": FrozenConfig(restarts=1), "gcd": contract.shrunk(GcdConfig())}
+    shared = {"source": SOURCE, "protocol": SPEC, "encoder": contract.ENCODER, "readout": ReadoutConfig(restarts=2)}
+    return RunConfig(**{"seeds": (0,), "method": own[method], **shared, **values})
+
+
+def watched(interrupt_at=None, test_at=None):
+    """The digits, with a read of the training or test images at which the process is interrupted."""
+    data = load(SOURCE)
+    train = contract.Watched(data.train, interrupt_at=interrupt_at)
+    return replace(data, train=train, test=contract.Watched(data.test, interrupt_at=test_at))
+
+
+def timeless(results):
+    """The rows as text, without the seconds and the name of the directory."""
+    return to_json(replace(row, seconds=0.0, run="") for row in results.rows)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of each method that nobody interrupted."""
+    root = tmp_path_factory.mktemp("whole")
+    return {name: run(config(name), directory=root / name, hardware=HARDWARE) for name in ("frozen", "gcd")}
+
+
+@pytest.mark.parametrize("method", ["frozen", "gcd"])
+def test_a_run_has_rows_for_every_seed_session_partition_and_assignment(tmp_path, method):
+    results = run(config(method, seeds=(4, 2)), root=tmp_path, hardware=HARDWARE)
+    found = {(row.seed, row.session, row.partition, row.assignment) for row in results.rows}
+    expected = {
+        (seed, session, partition, assignment)
+        for seed in (2, 4)
+        for session in (0, 1, 2)
+        for partition in ("initial", "previous")
+        for assignment in ("global", "split")
+    }
+    assert found == expected
+    assert len(results.rows) == len(expected)
+    assert results.directory == tmp_path / f"{method}-digits-{config(method, seeds=(4, 2)).digest}"
+    assert {row.run for row in results.rows} == {results.directory.name}
+    assert {(row.method, row.data, row.readout) for row in results.rows} == {(method, "digits", "kmeans")}
+    assert {(row.session, row.classes) for row in results.rows} == {(0, 3), (1, 4), (2, 5)}
+    assert len(results.table().lines) == 1
+    assert results._repr_markdown_() == results.table().markdown()
+
+
+@pytest.mark.parametrize("method", ["frozen", "gcd"])
+def test_every_score_follows_from_the_predictions_that_are_kept(whole, method):
+    data, results = load(SOURCE), whole[method]
+    protocol = read_manifest(results.directory / "seed-0" / "split.json", source_fingerprint=data.fingerprint)
+    tests = [protocol.offline_test, *(session.test for session in protocol.sessions)]
+    for row in results.rows:
+        kept = np.load(results.directory / "seed-0" / f"session-{row.session}.npz")
+        np.testing.assert_array_equal(kept["truth"], data.test_labels[tests[row.session]])  # natural class order
+        old = 3 if row.partition == "initial" or row.session == 0 else 2 + row.session
+        scores = clustering_accuracy(kept["truth"], kept["kmeans"], range(old), assignment=row.assignment)
+        np.testing.assert_array_equal((row.all, row.old, row.new), (scores.all, scores.old, scores.new))
+        assert np.isnan(row.new) == (row.session == 0)
+        assert 100 / row.classes < row.all <= 100
+        assert row.protocol == protocol.digest
+
+
+def test_classes_are_numbered_as_they_are_met(tmp_path):
+    spec = replace(SPEC, class_order=(9, 0, 8, 1, 7))
+    results = run(config(protocol=spec), directory=tmp_path / "run", hardware=HARDWARE)
+    truth = np.load(results.directory / "seed-0" / "session-2.npz")["truth"]
+    labels = load(SOURCE).test_labels
+    counts = [np.count_nonzero(labels == label) for label in (9, 0, 8, 1, 7)]
+    assert np.bincount(truth).tolist() == counts
+
+
+@pytest.mark.parametrize("at", [0, 2, 5, 9, 12])
+def test_a_run_interrupted_within_a_session_goes_on_to_the_same_rows(tmp_path, whole, at):
+    path = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        run(config("gcd"), directory=path, data=watched(interrupt_at=at), hardware=HARDWARE)
+    assert timeless(run(config("gcd"), directory=path, hardware=HARDWARE)) == timeless(whole["gcd"])
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_run_interrupted_at_an_examination_does_not_train_again(tmp_path, whole, at):
+    path, rest = tmp_path / "run", watched()
+    with pytest.raises(KeyboardInterrupt):
+        run(config("gcd"), directory=path, data=watched(test_at=at), hardware=HARDWARE)
+    resumed = run(config("gcd"), directory=path, data=rest, hardware=HARDWARE)
+    assert timeless(resumed) == timeless(whole["gcd"])
+    everything = watched()
+    run(config("gcd"), directory=tmp_path / "other", data=everything, hardware=HARDWARE)
+    assert contract.reads(rest.train) < contract.reads(everything.train)
+
+
+@dataclass(frozen=True)
+class Impatient(Progress):
+    """Interrupts the process as soon as it hears a word."""
+
+    word: str = ""
+
+    def say(self, text):
+        if self.word in text:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("word", ["frozen-digits", "seed 0, session 0", "seed 0, session 2", "seed 1, session 0"])
+def test_a_run_interrupted_between_sessions_goes_on_to_the_same_rows(tmp_path, word):
+    chosen = config(seeds=(0, 1))
+    expected = run(chosen, directory=tmp_path / "whole", hardware=HARDWARE)
+    with pytest.raises(KeyboardInterrupt):
+        run(chosen, directory=tmp_path / "run", hardware=HARDWARE, progress=Impatient(word=word))
+    assert timeless(run(chosen, directory=tmp_path / "run", hardware=HARDWARE)) == timeless(expected)
+
+
+def test_places_within_a_session_that_is_done_are_not_left_for_the_next(tmp_path, monkeypatch, whole):
+    def killed(*arguments, **how):
+        raise KeyboardInterrupt
+
+    path = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(config("gcd"), directory=path, hardware=HARDWARE)
+    assert list((path / "seed-0" / "stages").iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        run(config("gcd"), directory=path, hardware=HARDWARE, progress=Impatient(word="session 0"))
+    assert not (path / "seed-0" / "stages").exists()
+    assert timeless(run(config("gcd"), directory=path, hardware=HARDWARE)) == timeless(whole["gcd"])
+
+
+def test_running_again_reads_nothing_and_gives_the_same_rows(tmp_path):
+    path, data = tmp_path / "run", watched()
+    first = run(config("gcd"), directory=path, hardware=HARDWARE)
+    before = {file: file.stat().st_mtime_ns for file in path.rglob("session-*")}
+    again = run(config("gcd"), directory=path, data=data, hardware=HARDWARE)
+    assert to_json(again.rows) == to_json(first.rows)
+    assert (contract.reads(data.train), contract.reads(data.test)) == (0, 0)
+    assert {file: file.stat().st_mtime_ns for file in path.rglob("session-*")} == before
+
+
+def test_only_the_last_state_of_a_learner_is_kept(whole):
+    files = {file.name for file in (whole["gcd"].directory / "seed-0").iterdir()}
+    sessions = {f"session-{session}.{end}" for session in range(3) for end in ("npz", "rows.jsonl")}
+    assert files == {*sessions, "session-2.safetensors", "split.json"}
+
+
+def test_a_run_can_be_repeated_from_its_own_configuration(tmp_path, whole):
+    chosen = read_toml(RunConfig(), whole["gcd"].directory / "config.toml")
+    assert chosen == config("gcd")
+    assert timeless(run(chosen, root=tmp_path, hardware=HARDWARE)) == timeless(whole["gcd"])
+
+
+@pytest.mark.parametrize("method", ["frozen", "gcd"])
+def test_rows_do_not_depend_on_the_number_of_threads(tmp_path, whole, method):
+    other = replace(HARDWARE, threads=4)
+    assert timeless(run(config(method), directory=tmp_path / "run", hardware=other)) == timeless(whole[method])
+
+
+def test_a_seed_has_the_same_rows_alone_and_among_others(tmp_path, whole):
+    results = run(config("gcd", seeds=(3, 0)), directory=tmp_path / "run", hardware=HARDWARE)
+    own = replace(results, rows=tuple(row for row in results.rows if row.seed == 0))
+    other = replace(results, rows=tuple(replace(row, seed=0) for row in results.rows if row.seed == 3))
+    assert timeless(own) == timeless(whole["gcd"]) != timeless(other)
+
+
+def test_every_seed_has_the_same_split_unless_the_split_follows_the_seed(tmp_path):
+    for split_seed, protocols in ((0, 1), (None, 2)):
+        results = run(config(seeds=(0, 1), split_seed=split_seed), root=tmp_path, hardware=HARDWARE)
+        assert len({row.protocol for row in results.rows}) == protocols
+
+
+def test_a_split_that_is_given_is_used(tmp_path):
+    data, file = load(SOURCE), tmp_path / "split.json"
+    protocol = split(data.train_labels, data.test_labels, replace(SPEC, novel=(2,)), 7)
+    write_manifest(file, protocol, source_fingerprint=data.fingerprint)
+    results = run(config(split=str(file)), root=tmp_path, hardware=HARDWARE)
+    assert {row.protocol for row in results.rows} == {protocol.digest}
+    assert {(row.session, row.classes) for row in results.rows} == {(0, 3), (1, 5)}
+    assert (results.directory / "seed-0" / "split.json").read_text() == file.read_text()
+
+
+def test_a_split_of_other_data_is_refused(tmp_path):
+    data, file = load(DigitsConfig()), tmp_path / "split.json"
+    write_manifest(file, split(data.train_labels, data.test_labels, SPEC, 0), source_fingerprint=data.fingerprint)
+    with pytest.raises(InputError, match=r"split\.json cannot be used. It was made for other data"):
+        run(config(split=str(file)), root=tmp_path, hardware=HARDWARE)
+    with pytest.raises(InputError, match=r"absent\.json"):
+        run(config(split=str(tmp_path / "absent.json")), root=tmp_path, hardware=HARDWARE)
+
+
+def test_a_run_does_not_go_on_with_another_split_or_other_data(tmp_path):
+    data, file, path = load(SOURCE), tmp_path / "split.json", tmp_path / "run"
+    chosen = config(split=str(file))
+    for seed in (0, 1):
+        protocol = split(data.train_labels, data.test_labels, SPEC, seed)
+        write_manifest(file, protocol, source_fingerprint=data.fingerprint)
+        if seed == 0:
+            run(chosen, directory=path, hardware=HARDWARE)
+    with pytest.raises(InputError, match=r"begun with the split .*seed-0/split\.json, which is another one"):
+        run(chosen, directory=path, hardware=HARDWARE)
+    run(config(), directory=tmp_path / "drawn", hardware=HARDWARE)
+    with pytest.raises(InputError, match="made for other data"):
+        run(config(), directory=tmp_path / "drawn", data=replace(data, fingerprint="other"), hardware=HARDWARE)
+
+
+def test_a_directory_holds_one_configuration(tmp_path):
+    run(config(), directory=tmp_path / "run", hardware=HARDWARE)
+    with pytest.raises(InputError, match="another configuration"):
+        run(config(seeds=(1,)), directory=tmp_path / "run", hardware=HARDWARE)
+
+
+def test_a_learner_that_is_not_told_counts_the_classes(tmp_path):
+    results = run(config(novel_given=False), directory=tmp_path / "run", hardware=HARDWARE)
+    classes = {row.session: row.classes for row in results.rows}
+    assert classes[0] == 3
+    assert 3 <= classes[1] <= classes[2]
+    assert classes[2] == np.load(results.directory / "seed-0" / "session-2.npz")["kmeans"].max() + 1
+
+
+def test_what_the_result_depends_on_is_recorded(whole):
+    from metagcd.runs import existing_run
+
+    about = existing_run(whole["gcd"].directory).about()
+    assert about["source_fingerprint"] == load(SOURCE).fingerprint
+    assert about["device"] == "cpu"
+    assert digest(config("gcd")) == config("gcd").digest
