@@ -25,7 +25,7 @@ SEEDS = 8192
 SPARE = 4
 """Such points for each cluster at least."""
 SCOUTING = 3
-"""Rounds that every restart gets before the hopeless are dropped."""
+"""Rounds on the sample that every restart gets before the hopeless are dropped."""
 SURVIVORS = 3
 """Restarts that go on; moving centroids brings more than converging every restart, for less."""
 TRIALS = 12
@@ -90,7 +90,9 @@ def search(
     seeds = sample[: max(SEEDS, SPARE * plan.k)]
     start = plus_plus(seeds, plan.k, restarts=plan.restarts, generator=generator, fixed=fixed)
     share = anchor and anchor.scaled(size / len(points))
-    scouted, cost, _ = run_all(sample, start, replace(plan.rule, rounds=SCOUTING), share)
+    # Where the sample is everything, converging every restart costs little, and none is dropped on a first impression.
+    brief = plan.rule if sample is points else replace(plan.rule, rounds=min(SCOUTING, plan.rule.rounds))
+    scouted, cost, _ = run_all(sample, start, brief, share)
     survivors = scouted[cost.argsort(stable=True)[:SURVIVORS]]
     improved = [improve(sample, survivor, plan.rule, share, trials=TRIALS) for survivor in survivors]
     best = min(improved, key=lambda found: found.inertia)
