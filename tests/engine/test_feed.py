@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from engine import feeds
+from models import banks
 
 from metagcd.data.loader import batches
+from metagcd.data.rows import select
 from metagcd.data.views import evaluation_view
 
 
@@ -54,3 +58,39 @@ def test_evaluation_goes_through_all_images_in_order_once():
 def test_the_number_of_threads_changes_nothing():
     one, four = (list(feeds.feed(20, threads=n).training(batch=8, first=0, last=4)) for n in (1, 4))
     assert all(torch.equal(a.tokens, b.tokens) for a, b in zip(one, four, strict=True))
+
+
+def test_views_from_a_bank_are_those_of_every_epoch_where_they_are_drawn_anew_in_each(tmp_path):
+    stored = banks.watched(tmp_path, views=2, redraw_every=1, dtype="float32")
+    fresh = banks.watched(tmp_path, use="off")
+    pairs = zip(*(found.feed.training(batch=8, first=1, last=7) for found in (stored, fresh)), strict=True)
+    for one, other in pairs:
+        assert one.rows.tolist() == other.rows.tolist()
+        torch.testing.assert_close(one.tokens, other.tokens, atol=1e-6, rtol=0)
+    for one, other in zip(stored.feed.evaluation(), fresh.feed.evaluation(), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=0)
+    assert len(banks.folders(tmp_path)) == 4 + 1
+
+
+def test_steps_that_are_begun_late_are_those_of_the_whole_course_of_stored_views_too(tmp_path):
+    whole = banks.watched(tmp_path).shown(batch=8, last=7)
+    assert torch.equal(banks.watched(tmp_path).shown(batch=8, first=3, last=7), whole[3 * 16 :])
+
+
+def test_epochs_show_other_pairs_of_the_stored_views(tmp_path):
+    found = banks.watched(tmp_path, views=4)
+    shown = [found.shown(batch=20, first=epoch, last=epoch + 1).double().sum().item() for epoch in range(7)]
+    assert len({round(value, 6) for value in shown[:6]}) == 6
+    assert shown[6] == pytest.approx(shown[0])
+    assert len(banks.folders(tmp_path)) == 1
+
+
+def test_a_part_made_by_replace_is_fed_from_the_bank_of_the_whole(tmp_path):
+    found = banks.watched(tmp_path)
+    plain = found.plain()
+    part = replace(found.feed, images=select(found.feed.images, [7, 3, 11]), seeds=found.feed.seeds.child("part"))
+    assert torch.equal(torch.cat(list(part.evaluation())), plain[[7, 3, 11]])
+    assert len(banks.folders(tmp_path)) == 1
+    other = replace(found.feed, images=banks.pixels(3))
+    assert not torch.equal(torch.cat(list(other.evaluation())), plain[:3])
+    assert len(banks.folders(tmp_path)) == 2

@@ -20,7 +20,7 @@ from metagcd.models.bank_source import BankSource, places
 from metagcd.seeds import Seeds
 from metagcd.types import Array, Images
 
-Rows: TypeAlias = Int64[Array, " b"]
+Rows: TypeAlias = Int64[Array, " _"]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from metagcd.models.bank_device import ahead_on
 from metagcd.models.bank_files import BankFiles, Layout, block_checksum
 from metagcd.types import Array
 
-Rows = Int64[Array, " b"]
+Rows = Int64[Array, " _"]
 
 
 class DamagedError(Exception):

@@ -2,7 +2,7 @@
 
 - `meta.json`: key and layout in clear, with a checksum of both.
 - `rows.bin`: image after image, view after view, little-endian; its whole length is reserved before the first row.
-- `journal`: a line per finished block of images, its number and checksum, written after the block is on the disk.
+- `journal`: a line per finished block of images, its number and checksum, written after the block.
 - `complete`: checksum of meta and journal, put there by renaming when every block is finished.
 """
 
@@ -107,17 +107,16 @@ class BankFiles:
         return found
 
     def write(self, layout: Layout, block: int, data: UInt8[Array, "images views bytes"]) -> None:
-        """Put a block on the disk, then note its checksum."""
+        """Write a block, then note its checksum.
+
+        A machine that loses power may keep the note and lose the block; the checksum tells when the block is read.
+        """
         content = np.ascontiguousarray(data).data.cast("B")
         with (self.folder / ROWS).open("r+b") as file:
             file.seek(layout.rows(block).start * layout.views * layout.view_bytes)
             file.write(content)
-            file.flush()
-            os.fdatasync(file.fileno())
         with (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
             file.write(f"{block} {digest_of(content)}\n")
-            file.flush()
-            os.fdatasync(file.fileno())
 
     def rewrite_journal(self, layout: Layout, *, without: Iterable[int] = ()) -> None:
         """Keep whole lines alone, and none of the blocks named, which are to be filled again."""

@@ -18,7 +18,7 @@ from metagcd.models.bank_key import PLAIN, BankKey
 from metagcd.models.encoder import Encoder
 from metagcd.types import Array, Images
 
-Rows = Int64[Array, " b"]
+Rows = Int64[Array, " _"]
 
 
 @dataclass(frozen=True, kw_only=True)

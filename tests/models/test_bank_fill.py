@@ -1,0 +1,68 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from models import banks
+from models.test_bank_source import source
+
+from metagcd.errors import InputError
+from metagcd.models.bank_files import BankFiles
+from metagcd.models.bank_fill import fill
+from metagcd.progress import Progress
+
+
+def filled(folder, made, finished=()):
+    """Fill a bank of blocks of three images, of which some are there already."""
+    files, layout = BankFiles(folder), replace(made.layout(), block=3)
+    files.create(made.key, layout)
+    for block in finished:
+        files.write(layout, block, np.zeros((3, layout.views, layout.view_bytes), dtype=np.uint8))
+    fill(made, files, layout, Progress())
+    return files, layout
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_a_filled_bank_holds_every_view_of_every_image(tmp_path, dtype):
+    made = source(banks.pixels(10), dtype=dtype)
+    files, layout = filled(tmp_path, made)
+    assert files.is_complete()
+    assert files.layout(made.key) == layout
+    rows = torch.from_numpy(np.array(files.mapped(layout))).view(made.dtype).unflatten(2, (5, 8))
+    for view in (1, 2, 3):
+        (expected,) = made.outputs([np.arange(10)], (view,))
+        torch.testing.assert_close(rows[:, view - 1], expected, atol=1e-6, rtol=2**-7)
+
+
+def test_blocks_that_are_finished_are_not_computed_again(tmp_path):
+    made, passed = source(banks.pixels(10)), []
+    made.encoder.trunk.register_forward_hook(lambda _trunk, _inputs, output: passed.append(len(output)))
+    files, layout = filled(tmp_path, made, finished=(0, 2))
+    assert sum(passed) == 1 + 3 * (3 + 1)
+    mapped = files.mapped(layout)
+    assert not mapped[:3].any()
+    assert mapped[3:6].any()
+    assert mapped[9].any()
+
+
+def test_numbers_that_float16_cannot_hold_are_refused_with_what_to_do(tmp_path):
+    made = source(banks.pixels(4), dtype="float16")
+    with torch.no_grad():
+        next(made.encoder.trunk.parameters()).fill_(1e6)
+    with pytest.raises(InputError, match=r"bank\.dtype"):
+        filled(tmp_path, made)
+
+
+def test_the_bar_counts_images(tmp_path, capsys):
+    import io
+
+    from rich.console import Console
+
+    from metagcd.progress import Progress
+
+    text, made = io.StringIO(), source(banks.pixels(10))
+    files, layout = BankFiles(tmp_path), made.layout()
+    files.create(made.key, layout)
+    fill(made, files, layout, Progress(Console(file=text, force_terminal=True, width=120)))
+    assert "fill the bank" in text.getvalue()
+    assert "10/10" in text.getvalue()

@@ -1,0 +1,265 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from models import banks
+
+from metagcd.models import bank_files
+from metagcd.models.bank_budget import entries
+from metagcd.models.encoders.tiny import TinyConfig
+
+CHILD = """
+import sys, time
+sys.path[:0] = {path!r}
+from pathlib import Path
+from metagcd.models import bank_files
+bank_files.BLOCK_IMAGES = 4
+from models import banks
+
+class Slow:
+    def __init__(self):
+        self.images = banks.pixels(40)
+        self.fingerprint = self.images.fingerprint
+    def __len__(self):
+        return 40
+    def read(self, rows):
+        time.sleep({pause})
+        return self.images.read(rows)
+
+images = Slow()
+print("ready", flush=True)
+sys.stdin.readline()
+found = banks.watched(Path({root!r}), images=images)
+print(float(found.plain().double().sum()), sum(found.passed), flush=True)
+"""
+
+
+def child(root: Path, *, pause: float) -> subprocess.Popen[str]:
+    """A process that fills the bank of 40 images, four at a time, once it is told to."""
+    code = CHILD.format(path=[str(Path(__file__).parents[1])], root=str(root), pause=pause)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-c", code], text=True, **pipes)
+
+
+def go(*processes: subprocess.Popen[str]) -> None:
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+
+
+def write_byte(file: Path, place: int, value: int) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(place)
+        opened.write(bytes([value]))
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(bank_files, "BLOCK_IMAGES", 4)
+
+
+def test_what_is_stored_is_what_would_be_computed_rounded_to_sixteen_bits(tmp_path, small_blocks):
+    stored, fresh = banks.watched(tmp_path), banks.watched(tmp_path, use="off")
+    torch.testing.assert_close(stored.plain(), fresh.plain(), atol=0, rtol=2**-8)
+    assert stored.plain().dtype == torch.float32
+    assert not torch.equal(stored.plain(), fresh.plain())
+    exact = banks.watched(tmp_path, dtype="float32")
+    torch.testing.assert_close(exact.plain(), fresh.plain(), atol=1e-6, rtol=0)
+
+
+def test_a_later_process_computes_nothing_and_reads_the_same(tmp_path, small_blocks):
+    first, later = banks.watched(tmp_path), banks.watched(tmp_path)
+    plain, shown = first.plain(), first.shown()
+    assert sum(first.passed) == 20 + 20 * 4 + 2  # every view once, and one of each kind to learn the shape
+    assert torch.equal(later.plain(), plain)
+    assert torch.equal(later.shown(), shown)
+    assert later.passed == []
+
+
+def test_without_room_the_same_is_computed_anew_and_told_once(tmp_path):
+    stored, poor = banks.watched(tmp_path / "a"), banks.watched(tmp_path / "b", budget_gb=1e-7)
+    torch.testing.assert_close(poor.shown(), stored.shown(), atol=1e-2, rtol=2**-7)
+    torch.testing.assert_close(poor.shown(), stored.shown(), atol=1e-2, rtol=2**-7)
+    assert banks.folders(tmp_path / "b") == []
+    (line,) = poor.lines
+    assert "trunk outputs of 20 images, 4 views" in line
+    assert "do not fit `bank.budget_gb` = 1e-07" in line
+    assert line.endswith("computed anew each time.")
+
+
+def test_a_folder_that_cannot_be_written_is_done_without_and_told(tmp_path):
+    (tmp_path / "file").touch()
+    found = banks.watched(tmp_path / "file", use="on")
+    assert len(found.plain()) == 20
+    (line,) = found.lines
+    assert "cannot be used" in line
+
+
+def test_automatic_use_needs_a_trunk_with_weights(tmp_path):
+    bare = TinyConfig(image_size=8, patch=4, width=8, depth=1, heads=1)
+    for encoder, use, expected in (
+        (banks.ENCODER, "auto", True),
+        (banks.ENCODER, "off", False),
+        (bare, "auto", False),
+        (bare, "on", True),
+    ):
+        found = banks.watched(tmp_path, encoder=encoder, use=use)
+        assert found.feed.runtime.banks.serve(found.feed.encoder) is expected
+
+
+def test_automatic_use_fills_as_soon_as_what_was_computed_reaches_the_cost_of_filling(tmp_path):
+    found = banks.watched(tmp_path, use="auto")  # filling takes 80 views
+    for _ in range(7):
+        found.shown(last=1)  # 10 views each
+        assert banks.folders(tmp_path) == []
+    assert sum(found.passed) == 70
+    found.shown(last=1)
+    assert len(banks.folders(tmp_path)) == 1
+    assert sum(found.passed) == 70 + 80 + 1
+
+
+def test_automatic_use_fills_at_once_what_is_sure_to_be_asked_for_often_enough(tmp_path):
+    found = banks.watched(tmp_path, use="auto")
+    found.shown(last=8)  # two epochs of 40 views
+    assert len(banks.folders(tmp_path)) == 1
+    assert sum(found.passed) == 80 + 1
+
+
+@pytest.mark.parametrize("place", [0, 777, -1])
+def test_a_flipped_byte_is_found_and_its_block_filled_again(tmp_path, small_blocks, place):
+    expected = banks.watched(tmp_path).plain()
+    (folder,) = banks.folders(tmp_path)
+    file = folder / bank_files.ROWS
+    data = file.read_bytes()
+    write_byte(file, place % len(data), data[place] ^ 1)
+    found = banks.watched(tmp_path)
+    torch.testing.assert_close(found.plain(), expected, atol=0, rtol=0)
+    assert sum(found.passed) == 4
+    assert "1 damaged blocks are filled again" in found.lines[0]
+    assert banks.watched(tmp_path).plain().equal(expected)
+
+
+def cut(folder):
+    with (folder / bank_files.ROWS).open("r+b") as file:
+        file.truncate(100)
+
+
+def other_rows(folder):
+    meta = json.loads((folder / bank_files.META).read_text())
+    meta["layout"]["block"] += 1
+    (folder / bank_files.META).write_text(json.dumps(meta))
+
+
+def other_seed(folder):
+    file = folder / bank_files.META
+    file.write_text(file.read_text().replace('"redraw": 0', '"redraw": 1'))
+
+
+def no_json(folder):
+    (folder / bank_files.META).write_text("{")
+
+
+def no_meta(folder):
+    (folder / bank_files.META).unlink()
+
+
+def shorter_journal(folder):
+    file = folder / bank_files.JOURNAL
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
+
+
+@pytest.mark.parametrize("damage", [cut, other_rows, other_seed, no_json, no_meta, shorter_journal])
+def test_files_that_do_not_fit_one_another_are_found_and_the_bank_is_filled_again(tmp_path, small_blocks, damage):
+    expected = banks.watched(tmp_path).plain()
+    (folder,) = banks.folders(tmp_path)
+    damage(folder)
+    found = banks.watched(tmp_path)
+    assert found.plain().equal(expected)
+    assert sum(found.passed) == 20 + 1
+    assert "is damaged and is filled again" in found.lines[0]
+    assert banks.folders(tmp_path) == [folder]
+    again = banks.watched(tmp_path)
+    assert again.plain().equal(expected)
+    assert (again.passed, again.lines) == ([], [])
+
+
+def test_a_disk_that_does_not_keep_what_is_written_is_done_without(tmp_path, small_blocks, monkeypatch):
+    write = bank_files.BankFiles.write
+
+    def forgetful(files, layout, block, data):
+        write(files, layout, block, data)
+        write_byte(files.folder / bank_files.ROWS, 0, 255)
+
+    expected = banks.watched(tmp_path / "good").plain()
+    monkeypatch.setattr(bank_files.BankFiles, "write", forgetful)
+    found = banks.watched(tmp_path / "bad")
+    torch.testing.assert_close(found.plain(), expected, atol=0, rtol=2**-7)
+    assert sum("damaged" in line for line in found.lines) == 3
+
+
+def test_views_are_drawn_anew_after_the_epochs_that_are_set(tmp_path):
+    kept, drawn = banks.watched(tmp_path, views=2), banks.watched(tmp_path, views=2, redraw_every=2)
+    kept_sums, drawn_sums = (
+        [found.shown(first=4 * epoch, last=4 * epoch + 4).double().sum() for epoch in range(4)]
+        for found in (kept, drawn)
+    )
+    torch.testing.assert_close(torch.stack(kept_sums), kept_sums[0].expand(4))
+    torch.testing.assert_close(drawn_sums[:2], kept_sums[:2])
+    torch.testing.assert_close(drawn_sums[2], drawn_sums[3])
+    assert abs(drawn_sums[0] - drawn_sums[2]) > 0.01
+    assert len(banks.folders(tmp_path)) == 2
+
+
+def test_the_bank_that_was_not_used_for_longest_makes_room(tmp_path):
+    size = 20 * 5 * 8 * 2
+    sets = [banks.pixels(n) for n in (20, 21, 22)]
+    named = []
+    for images in (*sets[:2], sets[0], sets[2]):
+        time.sleep(0.02)
+        found = banks.watched(tmp_path, images=images, budget_gb=(2 * size + 3000) / 1e9)
+        found.plain()
+        named.append(entries(tmp_path)[-1].folder.name)
+    assert named[0] == named[2]
+    assert {path.name for path in banks.folders(tmp_path)} == {named[0], named[3]}
+
+
+def test_a_digest_is_computed_again_only_when_the_trunk_has_changed(tmp_path):
+    found = banks.watched(tmp_path)
+    store, encoder = found.feed.runtime.banks, found.feed.encoder
+    first = store.digest(encoder)
+    assert first == store.digest(encoder) == encoder.weights_digest
+    with torch.no_grad():
+        next(encoder.trunk.parameters()).add_(1)
+    assert store.digest(encoder) == encoder.weights_digest != first
+
+
+def test_a_process_that_was_killed_while_it_filled_is_taken_up_at_the_next_block(tmp_path, small_blocks):
+    with child(tmp_path / "a", pause=0.2) as process:
+        go(process)
+        while not (done := sum(len(file.read_text().splitlines()) for file in tmp_path.glob("a/*/journal"))) >= 2:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    whole, rest = (banks.watched(tmp_path / name, images=banks.pixels(40)) for name in ("b", "a"))
+    assert torch.equal(rest.plain(), whole.plain())
+    assert sum(whole.passed) == 40 + 1
+    assert 0 < sum(rest.passed) <= 40 - 4 * done
+    (interrupted,), (uninterrupted,) = (banks.folders(tmp_path / name) for name in ("a", "b"))
+    for name in (bank_files.ROWS, bank_files.META, bank_files.JOURNAL, bank_files.COMPLETE):
+        assert (interrupted / name).read_bytes() == (uninterrupted / name).read_bytes()
+
+
+def test_of_two_processes_one_fills_while_the_other_waits(tmp_path):
+    with child(tmp_path, pause=0.05) as one, child(tmp_path, pause=0.05) as other:
+        go(one, other)
+        said = [process.communicate(timeout=60)[0].split() for process in (one, other)]
+    assert said[0][0] == said[1][0]
+    assert {int(passed) for _, passed in said} == {0, 41}
+    assert banks.watched(tmp_path, images=banks.pixels(40)).plain().double().sum() == float(said[0][0])
