@@ -17,8 +17,19 @@ from metagcd.protocol import ProtocolSpec
 class ReadoutConfig:
     """How class ids are read off a learner at evaluation."""
 
+    names: tuple[str, ...] = ()
+    """Read-outs to score: `kmeans`, `semi`, `prototype` or `head`; empty: all that the learner has."""
     restarts: int = 10
     """Initialisations of k-means, of which the best is kept."""
+    repeats: int = 1
+    """Seeds of a read-out by k-means whose scores are averaged."""
+
+    def __post_init__(self) -> None:
+        """Refuse counts that read nothing."""
+        if self.restarts < 1 or self.repeats < 1:
+            raise InputError(
+                f"`restarts` and `repeats` of the read-out must be at least 1; got {self.restarts} and {self.repeats}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

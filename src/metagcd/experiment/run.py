@@ -2,51 +2,26 @@
 
 import shutil
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from metagcd.config import to_toml
 from metagcd.data import SOURCES, Dataset, load
 from metagcd.data.rows import select
 from metagcd.data.skipped import write_skipped_csv
-from metagcd.engine.checkpoint import Keeper, State, load_state, save_state
-from metagcd.engine.runtime import Precision, Runtime, fabric_on
+from metagcd.engine.checkpoint import State, load_state, save_state
 from metagcd.errors import InputError
 from metagcd.experiment.config import RunConfig
-from metagcd.experiment.scoring import Examination, keep_predictions, read_off, score
+from metagcd.experiment.offline import shared_state
+from metagcd.experiment.scoring import Examination, chosen_readouts, keep_predictions, read_off, score
+from metagcd.experiment.trial import Hardware, Trial
 from metagcd.methods import METHODS
-from metagcd.methods.learner import Learner, Setting
-from metagcd.models import encoder_of
-from metagcd.models.bank_config import bank_root
-from metagcd.models.bank_store import Banks
+from metagcd.methods.learner import Learner
 from metagcd.progress import Progress
 from metagcd.protocol import Protocol, read_manifest, split, write_manifest
 from metagcd.results import Row, Table, session_table
-from metagcd.runs import RunDirectory, locked, open_run
-from metagcd.seeds import Seeds
+from metagcd.runs import locked, open_run
 from metagcd.types import LabelledSet, UnlabelledSet
-
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hardware:
-    """Where a run takes place; no part of the configuration, since results should not depend on it."""
-
-    device: str = "auto"
-    precision: Precision = "32-true"
-    threads: int = 2
-    """Threads that read images ahead."""
-    save_every: float = 60.0
-    """Seconds between two saves within a stage of training."""
-
-    def fabric(self) -> "Fabric":
-        """Return the Fabric of this hardware."""
-        return fabric_on(self.device, precision=self.precision)
 
 
 @dataclass(frozen=True)
@@ -62,35 +37,6 @@ class Results:
 
     def _repr_markdown_(self) -> str:
         return self.table().markdown()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One seed of a run."""
-
-    config: RunConfig
-    run: RunDirectory
-    seed: int
-    data: Dataset
-    protocol: Protocol
-    fabric: "Fabric"
-    hardware: Hardware
-    progress: Progress
-    seeds: Seeds = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Derive the generators of this seed."""
-        object.__setattr__(self, "seeds", Seeds(self.seed))
-
-    def state_file(self, session: int) -> Path:
-        """Return where the learner's state after a session is kept."""
-        return self.run.seed(self.seed) / f"session-{session}.safetensors"
-
-    def classes(self, labels: np.ndarray) -> np.ndarray:
-        """Return labels renumbered in the order in which their classes are met."""
-        place = np.full(len(self.data.class_names), -1, dtype=np.int64)
-        place[list(self.protocol.class_order)] = np.arange(len(self.protocol.class_order))
-        return place[labels]
 
 
 def run(
@@ -155,12 +101,15 @@ def _run_trial(trial: Trial) -> None:
     open_sessions = [session for session in sessions if not trial.run.rows_file(trial.seed, session).exists()]
     if not open_sessions:
         return
-    learner = _learner(trial)
+    setting = trial.setting()
+    kept = shared_state(trial, setting) if open_sessions[0] == 0 else None
+    learner = trial.learner(setting)
+    chosen_readouts(learner, trial.config.readout)
     first = open_sessions[0]
     if first > 0 and not trial.state_file(first).exists():
         learner.load_state_dict(load_state(trial.state_file(first - 1)).tensors)
     for session in open_sessions:
-        seconds = _train(trial, learner, session)
+        seconds = _train(trial, learner, session, shared=kept if session == 0 else None)
         rows = _examine(trial, learner, session, seconds)
         trial.run.write_rows(trial.seed, session, rows)
         shown = rows[0]
@@ -172,33 +121,25 @@ def _run_trial(trial: Trial) -> None:
             trial.state_file(session - 1).unlink(missing_ok=True)
 
 
-def _learner(trial: Trial) -> Learner:
-    seeds = trial.seeds
-    runtime = Runtime(
-        fabric=trial.fabric,
-        progress=trial.progress,
-        keeper=Keeper(_places(trial), every=trial.hardware.save_every),
-        banks=Banks(config=trial.config.bank, root=bank_root(), progress=trial.progress),
-        threads=trial.hardware.threads,
-    )
-    setting = Setting(
-        encoder=encoder_of(trial.config.encoder, seeds.child("encoder")),
-        seeds=seeds.child("method"),
-        augmentation=trial.config.augmentation,
-        runtime=runtime,
-    )
-    return METHODS.of(trial.config.method).target(trial.config.method, setting)
-
-
-def _train(trial: Trial, learner: Learner, session: int) -> float:
-    """Learn from the session, or take up what was learned; return the seconds it took."""
+def _train(trial: Trial, learner: Learner, session: int, *, shared: Path | None = None) -> float:
+    """Learn from the session, or take up what was learned here or in the shared place; return the seconds it took."""
     kept = trial.state_file(session)
-    if kept.exists():
-        state = load_state(kept)
+    found = next((file for file in (kept, shared) if file is not None and file.exists()), None)
+    if found is not None:
+        state = load_state(found)
         learner.load_state_dict(state.tensors)
-        shutil.rmtree(_places(trial), ignore_errors=True)
-        return float(state.values["seconds"])
-    started = time.perf_counter()
+    else:
+        started = time.perf_counter()
+        _learn(trial, learner, session)
+        state = State(learner.state_dict(), {"seconds": time.perf_counter() - started})
+    for file in (kept, shared):
+        if file is not None and not file.exists():
+            save_state(file, state)
+    shutil.rmtree(trial.places, ignore_errors=True)
+    return float(state.values["seconds"])
+
+
+def _learn(trial: Trial, learner: Learner, session: int) -> None:
     if session == 0:
         rows = trial.protocol.offline
         labels = trial.classes(trial.data.train_labels[rows])
@@ -207,10 +148,6 @@ def _train(trial: Trial, learner: Learner, session: int) -> float:
         part = trial.protocol.sessions[session - 1]
         unlabelled = UnlabelledSet(images=select(trial.data.train, part.train))
         learner.discover(unlabelled, len(part.novel) if trial.config.novel_given else None)
-    seconds = time.perf_counter() - started
-    save_state(kept, State(learner.state_dict(), {"seconds": seconds}))
-    shutil.rmtree(_places(trial), ignore_errors=True)
-    return seconds
 
 
 def _examine(trial: Trial, learner: Learner, session: int, seconds: float) -> list[Row]:
@@ -227,7 +164,7 @@ def _examine(trial: Trial, learner: Learner, session: int, seconds: float) -> li
         classes=met if config.novel_given else learner.n_classes,
     )
     seed = trial.seeds.integer("readout", session)
-    readings = read_off(learner, examination, restarts=config.readout.restarts, seed=seed)
+    readings = read_off(learner, examination, config.readout, seed=seed)
     keep_predictions(trial.run.seed(trial.seed) / f"session-{session}.npz", examination, readings)
     base = Row(
         run=trial.run.name,
@@ -247,7 +184,3 @@ def _examine(trial: Trial, learner: Learner, session: int, seconds: float) -> li
         memory=learner.memory_bytes,
     )
     return [row for reading in readings for row in score(reading, examination, base)]
-
-
-def _places(trial: Trial) -> Path:
-    return trial.run.seed(trial.seed) / "stages"

@@ -1,16 +1,19 @@
 """From a learner and the truth to the rows of a session."""
 
 import io
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from metagcd.cluster import kmeans
+from metagcd.errors import unknown_name
 from metagcd.evaluate import clustering_accuracy
-from metagcd.methods.learner import Learner
-from metagcd.results import Row
+from metagcd.experiment.config import ReadoutConfig
+from metagcd.methods.learner import KeepsStatistics, Learner
+from metagcd.methods.readout import Statistics, grouped
+from metagcd.results import SCORES, Row
 from metagcd.runs import write_atomic
 from metagcd.types import Array, Images
 
@@ -32,45 +35,80 @@ class Examination:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Class ids read off a learner."""
+    """Class ids read off a learner, once or under several seeds."""
 
     readout: str
-    predicted: Int[Array, " n"]
+    repeats: tuple[Int[Array, " n"], ...]
+
+    @property
+    def predicted(self) -> Int[Array, " n"]:
+        """Return the class ids under the first seed."""
+        return self.repeats[0]
 
 
-def read_off(learner: Learner, examination: Examination, *, restarts: int, seed: int) -> tuple[Reading, ...]:
-    """Return the class ids of the test images by every read-out that the learner has."""
-    features = learner.embed(examination.images)
-    clusters = kmeans(features, examination.classes, seed=seed, restarts=restarts)
-    return (Reading(readout="kmeans", predicted=np.asarray(clusters.labels, dtype=np.int64)),)
+def chosen_readouts(learner: Learner, config: ReadoutConfig) -> tuple[str, ...]:
+    """Return the read-outs to score; refuse one that the learner does not have."""
+    for name in config.names:
+        if name not in learner.readouts:
+            raise unknown_name("read-out of this method", name, learner.readouts)
+    return config.names or learner.readouts
+
+
+def read_off(learner: Learner, examination: Examination, config: ReadoutConfig, *, seed: int) -> tuple[Reading, ...]:
+    """Return the class ids of the test images by every chosen read-out."""
+    names = chosen_readouts(learner, config)
+    features = learner.embed(examination.images) if set(names) - {"head"} else None
+    found: list[Reading] = []
+    for name in names:
+        if name == "head" or features is None:
+            repeats = (learner.predict(examination.images),)
+        elif name == "prototype":
+            repeats = (_statistics(learner).classify(features),)
+        else:
+            known = _statistics(learner).first(examination.initial) if name == "semi" else None
+            repeats = tuple(
+                clustered(features, examination.classes, known, seed=seed + repeat, restarts=config.restarts)
+                for repeat in range(config.repeats)
+            )
+        found.append(Reading(readout=name, repeats=repeats))
+    return tuple(found)
+
+
+def clustered(
+    features: Float[Array, "n d"], classes: int, known: Statistics | None, *, seed: int, restarts: int
+) -> Int[Array, " n"]:
+    """Return the cluster of every image, beside the known classes where they are given."""
+    if known is None:
+        found = kmeans(features, classes, seed=seed, restarts=restarts)
+    else:
+        found = grouped(features, known, classes, seed=seed, restarts=restarts)
+    return np.asarray(found.labels, dtype=np.int64)
 
 
 def score(reading: Reading, examination: Examination, base: Row) -> list[Row]:
     """Return the rows of one read-out: both partitions under both assignments; `base` holds what they share."""
     old_classes = {"initial": examination.initial, "previous": examination.before}
-    rows: list[Row] = []
+    truth, rows = examination.truth, list[Row]()
     for partition, old in old_classes.items():
         for assignment in ("global", "split"):
-            scores = clustering_accuracy(
-                examination.truth, reading.predicted, examination.truth < old, assignment=assignment
-            )
-            rows.append(
-                replace(
-                    base,
-                    partition=partition,
-                    assignment=assignment,
-                    readout=reading.readout,
-                    all=scores.all,
-                    old=scores.old,
-                    new=scores.new,
-                )
-            )
+            scores = [
+                astuple(clustering_accuracy(truth, predicted, truth < old, assignment=assignment))
+                for predicted in reading.repeats
+            ]
+            mean = dict(zip(SCORES, np.mean(scores, axis=0).tolist(), strict=True))
+            rows.append(replace(base, partition=partition, assignment=assignment, readout=reading.readout, **mean))
     return rows
 
 
 def keep_predictions(path: Path, examination: Examination, readings: tuple[Reading, ...]) -> None:
-    """Write truth and class ids, from which confusion matrices and every other score can be made later."""
+    """Write truth and class ids (of a repeated read-out the first), from which other scores can be made later."""
     content = io.BytesIO()
     arrays = {"truth": examination.truth} | {reading.readout: reading.predicted for reading in readings}
     np.savez_compressed(content, allow_pickle=False, **arrays)
     write_atomic(path, content.getvalue())
+
+
+def _statistics(learner: Learner) -> Statistics:
+    if not isinstance(learner, KeepsStatistics):
+        raise TypeError(f"{type(learner).__name__} names a read-out that needs class statistics, but keeps none.")
+    return learner.statistics

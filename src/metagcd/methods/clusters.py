@@ -1,4 +1,4 @@
-"""The part that learners without a classifier share: features, how many classes there are, and k-means over them."""
+"""The part that learners without a classifier share: features, how many classes there are, and the mean of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,22 +8,26 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from metagcd.cluster import kmeans
 from metagcd.engine.embedding import embed
 from metagcd.engine.feed import Feed
 from metagcd.errors import InputError
 from metagcd.methods.learner import Setting
+from metagcd.methods.readout import NOTHING, Statistics, taken
 from metagcd.types import Array, Images, LabelledSet
 
 
 @dataclass
 class Clusters:
-    """What has been met so far, and class ids by k-means over the features."""
+    """What has been met so far: numbers, and the mean of every class, which follows the encoder."""
 
     setting: Setting
     restarts: int
+    """Initialisations of the k-means that finds novel classes."""
     n_classes: int = 0
     session: int = 0
+    statistics: Statistics = NOTHING
+    before: Float[Array, "n d"] | None = None
+    """Features of the session's images from before its training."""
 
     def feed(self, images: Images) -> Feed:
         """Return the images as the present session's training and evaluation see them."""
@@ -42,16 +46,26 @@ class Clusters:
             raise InputError("The labelled set is empty.")
         self.n_classes, self.session = len(np.unique(labelled.labels)), 0
 
-    def open_session(self) -> None:
-        """Move on to the next online session."""
+    def finish(self, labelled: LabelledSet) -> None:
+        """Keep the mean of every labelled class, under the encoder as session 0 leaves it."""
+        self.statistics = taken(self.embed(labelled.images), np.asarray(labelled.labels))
+
+    def open_session(self, images: Images | None = None) -> None:
+        """Move on to the next online session, whose training will move these images; none where nothing is trained."""
         if self.n_classes == 0:
             raise InputError("`discover` needs a learner that has been fitted offline.")
         self.session += 1
+        self.before = None if images is None else self.embed(images)
 
     def close_session(self, images: Images, n_novel: int | None) -> None:
-        """Add the novel classes; count them in the features of the session when their number is not given."""
+        """Let the means follow the encoder and add the novel classes, counted when their number is not given."""
+        features = self.embed(images)
+        if self.before is not None:
+            self.statistics, self.before = self.statistics.moved(self.before, features), None
         if n_novel is None:
-            n_novel = self._counted(images) - self.n_classes
+            n_novel = self._counted(features) - self.n_classes
+        seed = self.setting.seeds.integer("novel", self.session)
+        self.statistics = self.statistics.joined(features, n_novel, seed=seed, restarts=self.restarts)
         self.n_classes += n_novel
 
     def embed(self, images: Images) -> Float[Array, "n d"]:
@@ -59,23 +73,27 @@ class Clusters:
         return embed(self.feed(images))
 
     def predict(self, images: Images) -> Int[Array, " n"]:
-        """Return the cluster of every image among as many clusters as classes were met."""
-        seed = self.setting.seeds.integer("predict", self.session)
-        found = kmeans(self.embed(images), self.n_classes, seed=seed, restarts=self.restarts)
-        return np.asarray(found.labels, dtype=np.int64)
+        """Return the class with the nearest mean for every image."""
+        return self.statistics.classify(self.embed(images))
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the two numbers that are carried on."""
-        return {"n_classes": torch.tensor(self.n_classes), "session": torch.tensor(self.session)}
+        """Return what is carried on: two numbers, and the mean and number of images of every class."""
+        return {
+            "n_classes": torch.tensor(self.n_classes),
+            "session": torch.tensor(self.session),
+            "means": self.statistics.means.clone(),
+            "counts": self.statistics.counts.clone(),
+        }
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Take the two numbers up again."""
+        """Take up what was carried on."""
         self.n_classes, self.session = int(state["n_classes"]), int(state["session"])
+        self.statistics = Statistics(state["means"].cpu().clone(), state["counts"].cpu().clone())
 
-    def _counted(self, images: Images) -> int:
+    def _counted(self, features: Float[Array, "n d"]) -> int:
         """Estimate the classes of a session in which all known classes are taken to appear."""
         from metagcd.cluster import estimate_classes
 
-        high = min(2 * self.n_classes + 10, len(images) - 1)
+        high = min(2 * self.n_classes + 10, len(features) - 1)
         seed = self.setting.seeds.integer("count", self.session)
-        return estimate_classes(self.embed(images), low=self.n_classes, high=max(high, self.n_classes), seed=seed).k
+        return estimate_classes(features, low=self.n_classes, high=max(high, self.n_classes), seed=seed).k

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from metagcd.config import to_mapping
+from metagcd.engine.training import Stage
 from metagcd.methods.learner import Setting
 from metagcd.models import Encoder, ProjectionHead
 
@@ -52,3 +55,19 @@ def load_network(network: nn.Module, state: Mapping[str, Tensor]) -> None:
     """Put tensors that `network_state` returned back into the network."""
     prefix = "network."
     network.load_state_dict({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+
+
+def labelled_key(config: Any, stage: Stage) -> dict[str, Any]:
+    """Return all that Eq. 3 alone over session 0 depends on; learners that do just that have the same state after it.
+
+    `config` holds the values of Eq. 3 and the head under the names that these learners share.
+    """
+    names = ("balance", "unsupervised_temperature", "supervised_temperature")
+    return {
+        "method": "labelled contrastive (Eq. 3)",
+        **{name: getattr(config, name) for name in names},
+        "head": to_mapping(config.head),
+        "amount": stage.amount,
+        "unit": stage.unit,
+        "optimisation": to_mapping(stage.optimisation),
+    }

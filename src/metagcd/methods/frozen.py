@@ -9,6 +9,7 @@ from torch import Tensor
 from metagcd.methods import METHODS
 from metagcd.methods.clusters import Clusters
 from metagcd.methods.learner import Setting, memory_of
+from metagcd.methods.readout import CARRIED, Statistics
 from metagcd.types import Array, Images, LabelledSet, UnlabelledSet
 
 
@@ -17,14 +18,14 @@ class FrozenConfig:
     """Features of the encoder as it comes; nothing is trained."""
 
     restarts: int = 10
-    """Initialisations of k-means in `predict`."""
+    """Initialisations of the k-means that finds novel classes in a session."""
 
 
 @METHODS.register("frozen", FrozenConfig)
 class Frozen:
-    """Features as they come, clustered by k-means; nothing is trained."""
+    """Features as they come, and the mean of each class; nothing is trained."""
 
-    readouts = ("kmeans",)
+    readouts = CARRIED
 
     def __init__(self, config: FrozenConfig, setting: Setting) -> None:
         self.config = config
@@ -36,16 +37,22 @@ class Frozen:
         return self._clusters.n_classes
 
     @property
+    def statistics(self) -> Statistics:
+        """Return what is kept of every class."""
+        return self._clusters.statistics
+
+    @property
     def memory_bytes(self) -> int:
-        """Return the bytes of the two numbers it carries."""
+        """Return the bytes of the class means."""
         return memory_of(self.state_dict())
 
     def fit_offline(self, labelled: LabelledSet) -> None:
-        """Take note of the classes."""
+        """Take note of the classes and their means."""
         self._clusters.start(labelled)
+        self._clusters.finish(labelled)
 
     def discover(self, unlabelled: UnlabelledSet, n_novel: int | None) -> None:
-        """Take note of the novel classes."""
+        """Find the novel classes among the images."""
         self._clusters.open_session()
         self._clusters.close_session(unlabelled.images, n_novel)
 
@@ -54,7 +61,7 @@ class Frozen:
         return self._clusters.embed(images)
 
     def predict(self, images: Images) -> Int[Array, " n"]:
-        """Return the cluster of every image."""
+        """Return the class with the nearest mean for every image."""
         return self._clusters.predict(images)
 
     def state_dict(self) -> dict[str, Tensor]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -12,8 +13,9 @@ from metagcd.engine.training import Optimisation, Stage, Unit, train
 from metagcd.losses import info_nce_from_similarity, labelled_from_similarity
 from metagcd.methods import METHODS
 from metagcd.methods.clusters import Clusters
-from metagcd.methods.contrastive import HeadConfig, load_network, make_network, network_state
+from metagcd.methods.contrastive import HeadConfig, labelled_key, load_network, make_network, network_state
 from metagcd.methods.learner import Setting, memory_of
+from metagcd.methods.readout import CARRIED, Statistics
 from metagcd.types import Array, Images, LabelledSet, UnlabelledSet
 
 
@@ -40,14 +42,22 @@ class GcdConfig:
     online: Optimisation = field(default_factory=lambda: Optimisation(rate=1e-3, schedule="constant"))
     """How an online session descends; rate: the paper's alpha."""
     restarts: int = 10
-    """Initialisations of k-means in `predict`."""
+    """Initialisations of the k-means that finds novel classes in a session."""
+
+    def stage(self) -> Stage:
+        """Return the offline stage."""
+        return Stage(name="offline", amount=self.offline_epochs, unit="epoch", optimisation=self.offline)
+
+    def offline_key(self) -> Mapping[str, Any]:
+        """Return what session 0 depends on."""
+        return labelled_key(self, self.stage())
 
 
 @METHODS.register("gcd", GcdConfig)
 class Gcd:
-    """VanillaGCD: labelled contrastive training offline (Eq. 3), InfoNCE online (Eq. 1), k-means read-out."""
+    """VanillaGCD: labelled contrastive training offline (Eq. 3), InfoNCE online (Eq. 1)."""
 
-    readouts = ("kmeans",)
+    readouts = CARRIED
 
     def __init__(self, config: GcdConfig, setting: Setting) -> None:
         self.config = config
@@ -60,8 +70,13 @@ class Gcd:
         return self._clusters.n_classes
 
     @property
+    def statistics(self) -> Statistics:
+        """Return what is kept of every class."""
+        return self._clusters.statistics
+
+    @property
     def memory_bytes(self) -> int:
-        """Return the bytes of tail and head."""
+        """Return the bytes of tail, head and class means."""
         return memory_of(self.state_dict())
 
     def fit_offline(self, labelled: LabelledSet) -> None:
@@ -79,12 +94,12 @@ class Gcd:
                 supervised_temperature=config.supervised_temperature,
             )
 
-        stage = Stage(name="offline", amount=config.offline_epochs, unit="epoch", optimisation=config.offline)
-        train(self._network, objective, feed=feed, stage=stage)
+        train(self._network, objective, feed=feed, stage=config.stage())
+        self._clusters.finish(labelled)
 
     def discover(self, unlabelled: UnlabelledSet, n_novel: int | None) -> None:
         """Train with Eq. 1; weights are carried on from the last session."""
-        self._clusters.open_session()
+        self._clusters.open_session(unlabelled.images)
         config, feed = self.config, self._clusters.feed(unlabelled.images)
 
         def objective(batch: Batch) -> Float[Tensor, ""]:
@@ -104,11 +119,11 @@ class Gcd:
         return self._clusters.embed(images)
 
     def predict(self, images: Images) -> Int[Array, " n"]:
-        """Return the cluster of every image."""
+        """Return the class with the nearest mean for every image."""
         return self._clusters.predict(images)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return tail, head, and what has been met."""
+        """Return tail, head, and what is kept of the classes."""
         return {**network_state(self._network), **self._clusters.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:

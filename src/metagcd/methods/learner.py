@@ -9,6 +9,7 @@ from torch import Tensor
 
 from metagcd.data.views import Augmentation
 from metagcd.engine.runtime import Runtime
+from metagcd.methods.readout import Statistics
 from metagcd.models import Encoder
 from metagcd.seeds import Seeds
 from metagcd.types import Array, Images, LabelledSet, UnlabelledSet
@@ -29,7 +30,9 @@ class Learner(Protocol):
     """A method: learns labelled classes once, then discovers classes in unlabelled batches, one session at a time."""
 
     readouts: tuple[str, ...]
-    """How class ids can be read off it: `kmeans` clusters its features."""
+    """How class ids can be read off it. Transductive, on all test images at once: `kmeans` clusters its features;
+    `semi` does so beside the labelled classes of session 0, held in place by their statistics. Inductive, image by
+    image: `prototype` takes the class with the nearest mean; `head` is the answer of its own classifier."""
 
     def fit_offline(self, labelled: LabelledSet) -> None:
         """Learn from session 0."""
@@ -44,7 +47,7 @@ class Learner(Protocol):
         ...
 
     def predict(self, images: Images) -> Int[Array, " n"]:
-        """Return a class id for every image, in [0, n_classes)."""
+        """Return a class id for every image, in [0, n_classes), whatever other images there are."""
         ...
 
     @property
@@ -63,6 +66,16 @@ class Learner(Protocol):
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take up a state that `state_dict` returned."""
+        ...
+
+
+@runtime_checkable
+class KeepsStatistics(Protocol):
+    """A learner that carries the mean of every class; the read-outs `semi` and `prototype` need it."""
+
+    @property
+    def statistics(self) -> Statistics:
+        """Return mean and number of images of every class met so far, in the order they were met."""
         ...
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from metagcd.config import to_mapping
 from metagcd.engine.feed import Batch
 from metagcd.engine.meta import InnerLoop, Parameters
 from metagcd.engine.meta_plan import MetaPlan, OuterLoop, Validation
@@ -16,7 +18,7 @@ from metagcd.engine.training import Optimisation, Stage, Unit, train
 from metagcd.losses import labelled_from_similarity, supcon_from_similarity
 from metagcd.methods import METHODS
 from metagcd.methods.clusters import Clusters
-from metagcd.methods.contrastive import HeadConfig, load_network, network_state
+from metagcd.methods.contrastive import HeadConfig, labelled_key, load_network, network_state
 from metagcd.methods.learner import Setting, memory_of
 from metagcd.methods.readout import CARRIED, Statistics
 from metagcd.methods.soft_neighbourhood import NeighbourConfig, ScoredNetwork, neighbour_loss
@@ -26,6 +28,7 @@ from metagcd.protocol.episode_spec import LARGEST_NOVEL_SHARE
 from metagcd.types import Array, Images, LabelledSet, UnlabelledSet
 
 PAPER_SESSIONS = 3  # of the smallest of its data sets; Table 1
+ONLINE = frozenset({"online_updates", "online_unit", "online", "restarts"})  # fields that session 0 does not use
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +112,13 @@ class MetaGcdConfig:
         rate = self.warmup.rate if self.warmup_rate_later is None else self.warmup_rate_later
         later = replace(self.warmup, rate=rate)
         return first, replace(first, amount=self.warmup_epochs_later, optimisation=later)
+
+    def offline_key(self) -> Mapping[str, Any]:
+        """Return what session 0 depends on."""
+        if self.meta:
+            return {"method": "metagcd"} | {k: v for k, v in to_mapping(self).items() if k not in ONLINE}
+        learned = {"attention": self.neighbours.attention_width} if self.neighbours.attention == "learned" else {}
+        return labelled_key(self, self.warmups()[0]) | learned
 
 
 @METHODS.register("metagcd", MetaGcdConfig)

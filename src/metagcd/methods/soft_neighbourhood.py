@@ -48,7 +48,8 @@ class ScoredNetwork(nn.Module):
 
     def __init__(self, config: NeighbourConfig, head: HeadConfig, setting: Setting) -> None:
         super().__init__()
-        self.network = make_network(head, setting)
+        network = make_network(head, setting)
+        self.tail, self.head = network.tail, network.head
         self.attention: Attention | None = None
         if config.attention == "learned":
             with setting.seeds.torch_scope("attention"):
@@ -57,13 +58,13 @@ class ScoredNetwork(nn.Module):
 
     def forward(self, tokens: Float[Tensor, "n ..."]) -> Float[Tensor, "n n"]:
         """Return the cosine similarities of the projections of trunk outputs."""
-        return self.network(tokens)
+        return self.head.similarity(self.tail(tokens))
 
     def scored(self, tokens: Float[Tensor, "n ..."]) -> tuple[Float[Tensor, "n n"], Float[Tensor, "n n"] | None]:
         """Return the similarities, and the scores f1.f2 of all pairs where they are learned."""
-        h = self.network.tail(tokens)
-        scores = None if self.attention is None else self.attention(self.network.head.bottleneck(h))
-        return self.network.head.similarity(h), scores
+        h = self.tail(tokens)
+        scores = None if self.attention is None else self.attention(self.head.bottleneck(h))
+        return self.head.similarity(h), scores
 
 
 def neighbour_loss(
