@@ -212,6 +212,7 @@ def test_the_digest_changes_with_every_field_and_not_with_the_order_of_the_file(
         {"split_seed": 1},
         {"encoder": {"width": 64}},
         {"augmentation": {"noise": 0.1}},
+        {"bank": {"views": 4}},
         {"method": {"balance": 0.4}},
         {"readout": {"restarts": 3}},
         {"novel_given": False},
