@@ -32,7 +32,7 @@ def test_a_layout_knows_its_sizes():
 
 
 @pytest.mark.parametrize(("shape", "block"), [((197, 384), BLOCK_BYTES // (8 * 197 * 384 * 2)), ((1,), 1024)])
-def test_blocks_have_about_32_mebibytes_and_no_more_than_1024_images(shape, block):
+def test_blocks_have_about_64_mebibytes_and_no_more_than_1024_images(shape, block):
     assert Layout.of(5000, 8, shape, "bfloat16").block == block
     assert Layout.of(5000, 8, (10**8,), "float32").block == 1
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int64, Num, UInt8
 from torch import Tensor
 
 from metagcd.data.loader import Loading, prefetch
-from metagcd.models.bank_device import ahead_on
+from metagcd.models.bank_device import ahead_on, pinned_for
 from metagcd.models.bank_files import BankFiles, Layout, block_checksum
 from metagcd.types import Array
 
@@ -43,12 +43,13 @@ class Bank:
 
     def batches(self, order: Iterable[Rows], views: Sequence[int], loading: Loading) -> Generator[Num[Tensor, "n ..."]]:
         """Yield the rows of each batch as they are kept, all of a view, then the next; `views` are positions."""
+        device = torch.device(loading.device)
 
         def read(rows: Rows) -> Tensor:
-            return self.read(rows, views)
+            return pinned_for(device, self.read(rows, views))
 
         with closing(prefetch(read, order, threads=loading.threads, ahead=loading.ahead)) as found:
-            yield from ahead_on(torch.device(loading.device), found)
+            yield from ahead_on(device, found)
 
     def resident(self, device: torch.device) -> UInt8[Tensor, "images views bytes"]:
         """Return all rows, checked, in the memory of a device."""

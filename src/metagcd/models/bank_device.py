@@ -15,14 +15,17 @@ def fits(size: int, device: torch.device) -> bool:
 
 
 def ahead_on(device: torch.device, batches: Iterable[Tensor]) -> Iterator[Tensor]:
-    """Yield the batches on the device; on a graphics processor, each is copied while the one before is in use."""
+    """Yield the batches on the device; on a graphics processor, each is copied while the one before is in use.
+
+    Only from pinned memory (`pinned_for`) is it the device that copies, and the host free to go on.
+    """
     if device.type != "cuda":
         yield from batches
         return
     stream, waiting = torch.cuda.Stream(device), list[tuple[Tensor, torch.cuda.Event]]()
     for batch in batches:
         with torch.cuda.stream(stream):
-            moved = batch.pin_memory().to(device, non_blocking=True)
+            moved = batch.to(device, non_blocking=True)
             event = torch.cuda.Event()
             event.record(stream)
         waiting.append((moved, event))
@@ -30,6 +33,11 @@ def ahead_on(device: torch.device, batches: Iterable[Tensor]) -> Iterator[Tensor
             yield _arrived(*waiting.pop(0))
     for moved, event in waiting:
         yield _arrived(moved, event)
+
+
+def pinned_for(device: torch.device, batch: Tensor) -> Tensor:
+    """Return the batch in memory that the device can read by itself."""
+    return batch.pin_memory() if device.type == "cuda" else batch
 
 
 def _arrived(moved: Tensor, event: torch.cuda.Event) -> Tensor:

@@ -24,7 +24,7 @@ from metagcd.types import Array
 
 FORMAT = 1
 ITEM_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
-BLOCK_BYTES, BLOCK_IMAGES = 32 * 2**20, 1024
+BLOCK_BYTES, BLOCK_IMAGES = 64 * 2**20, 1024
 META, ROWS, JOURNAL, COMPLETE = "meta.json", "rows.bin", "journal", "complete"
 
 

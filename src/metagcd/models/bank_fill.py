@@ -1,5 +1,7 @@
 """The one pass that fills a bank; a pass that was interrupted goes on at its next block."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -16,12 +18,19 @@ def fill(source: BankSource, files: BankFiles, layout: Layout, progress: Progres
     done = files.finished(layout)
     missing = [block for block in range(layout.blocks) if block not in done]
     order = [np.array(layout.rows(block), dtype=np.int64) for block in missing]
-    with progress.bar("fill the bank", layout.images) as bar:
+    outputs = zip(missing, order, source.outputs(order, source.key.views), strict=True)
+    with progress.bar("fill the bank", layout.images) as bar, ThreadPoolExecutor(1) as writer:
         bar.advance(layout.images - sum(map(len, order)))
-        for block, rows, outputs in zip(missing, order, source.outputs(order, source.key.views), strict=True):
-            stacked = outputs.unflatten(0, (layout.views, len(rows))).transpose(0, 1)
-            files.write(layout, block, _bytes_of(_finite(stacked)))
+        written: Future[None] | None = None
+        for block, rows, found in outputs:
+            stacked = found.unflatten(0, (layout.views, len(rows))).transpose(0, 1)
+            data = _bytes_of(_finite(stacked))
+            if written is not None:
+                written.result()  # one block is written while the next is computed
+            written = writer.submit(files.write, layout, block, data)
             bar.advance(len(rows))
+    if written is not None:
+        written.result()
     files.complete()
 
 

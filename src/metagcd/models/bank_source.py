@@ -31,7 +31,7 @@ class BankSource:
     """The encoder's trunk as the run calls it."""
     key: BankKey
     loading: Loading
-    """`batch` is the largest number of views that pass through the trunk at one time."""
+    """`batch` is how many views pass through the trunk at one time."""
 
     def layout(self) -> Layout:
         """Return how the outputs would lie, from that of one image."""
@@ -41,13 +41,12 @@ class BankSource:
     def outputs(self, order: Iterable[Rows], views: Sequence[int]) -> Generator[Float[Tensor, "n ..."]]:
         """Yield the trunk outputs of each batch of images, rounded as they are kept; all of a view, then the next."""
         numbers = origin(self.images)[1].astype(np.int64)
+        share = max(self.loading.batch // len(views), 1)
         with closing(prefetch(self._read, order, threads=self.loading.threads, ahead=self.loading.ahead)) as batches:
             for rows, pixels in batches:
                 beside = torch.from_numpy(pixels).to(self.loading.device, non_blocking=True)
-                shown = torch.cat([self._view(beside, numbers[rows], view) for view in views])
-                with torch.no_grad():  # the trunk is what is not trained
-                    parts = [self.trunk(part).to(self.dtype) for part in shown.split(self.loading.batch)]
-                yield torch.cat(parts)
+                parts = zip(beside.split(share), np.split(numbers[rows], range(share, len(rows), share)), strict=True)
+                yield torch.cat([self._passed(*part, views) for part in parts], dim=1).flatten(0, 1)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -56,6 +55,12 @@ class BankSource:
 
     def _read(self, rows: Rows) -> tuple[Rows, UInt8[Array, "b h w 3"]]:
         return rows, np.require(self.images.read(rows), requirements=["C", "W"])
+
+    def _passed(self, pixels: Pixels, numbers: Rows, views: Sequence[int]) -> Float[Tensor, "views b ..."]:
+        """Pass a few images through the trunk, all their views at once."""
+        shown = torch.cat([self._view(pixels, numbers, view) for view in views])
+        with torch.no_grad():  # the trunk is what is not trained
+            return self.trunk(shown).to(self.dtype).unflatten(0, (len(views), len(numbers)))
 
     def _view(self, pixels: Pixels, numbers: Rows, view: int) -> Float[Tensor, "b 3 s s"]:
         if view in PLAIN or self.key.augmentation is None:
