@@ -24,8 +24,6 @@ def described(config: Any, path: str = "") -> str:
             own = f"{path}{field.name}"
             name = f'name = "{table[field.name]["name"]}"\n' if "registry" in field.metadata else ""
             tables.append(f"{comment}\n[{own}]\n{name}{described(value, f'{own}.')}")
-        elif value is None:
-            lines.append(f"{comment}\n# {field.name} is not set")
         else:
             lines.append(f"{comment}\n{tomli_w.dumps({field.name: table[field.name]}).strip()}")
     return "\n".join([*lines, *tables]) + "\n"

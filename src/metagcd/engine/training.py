@@ -46,6 +46,8 @@ class Optimisation:
         """Refuse values that train nothing."""
         if self.rate < 0 or self.batch < 1:
             raise InputError(f"`rate` must not be negative and `batch` at least 1; got {self.rate} and {self.batch}.")
+        if self.warmup < 0:
+            raise InputError(f"`warmup` must not be negative; got {self.warmup}.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from sklearn.datasets import load_digits
 
 from metagcd.data import SOURCES, load
 from metagcd.data.sources.digits import DigitsConfig, digits
+from metagcd.errors import InputError
 
 
 def test_the_images_are_those_of_scikit_learn_each_once():
@@ -41,3 +42,9 @@ def test_every_load_gives_the_same_and_the_fingerprint_tells_another_draw():
 def test_the_reader_is_told_that_the_test_part_is_ours():
     assert "no official test part" in digits(DigitsConfig()).note
     assert "digits" in SOURCES.names()
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.5])
+def test_a_share_that_leaves_a_part_empty_is_refused(share):
+    with pytest.raises(InputError, match="`test_fraction`"):
+        DigitsConfig(test_fraction=share)

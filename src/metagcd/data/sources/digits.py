@@ -6,6 +6,7 @@ import numpy as np
 
 from metagcd.data import SOURCES
 from metagcd.data.rows import ArrayImages, fingerprint
+from metagcd.errors import InputError
 from metagcd.types import Dataset
 
 
@@ -15,6 +16,11 @@ class DigitsConfig:
 
     test_fraction: float = 0.25
     """Share of every class that is set aside as the test part, by a fixed draw; the data set has no official one."""
+
+    def __post_init__(self) -> None:
+        """Refuse a share that leaves a part empty."""
+        if not 0 < self.test_fraction < 1:
+            raise InputError(f"`test_fraction` must be between 0 and 1; got {self.test_fraction}.")
 
 
 @SOURCES.register("digits", DigitsConfig)
@@ -35,7 +41,7 @@ def digits(config: DigitsConfig) -> Dataset:
         test_labels=labels[test],
         class_names=tuple(str(digit) for digit in range(10)),
         fingerprint=fingerprint(train_images.fingerprint.encode(), test_images.fingerprint.encode(), labels.tobytes()),
-        note="The digits have no official test part; a fixed quarter of each class is used.",
+        note=f"The digits have no official test part; a fixed {config.test_fraction:.0%} of each class is used.",
     )
 
 
