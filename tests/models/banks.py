@@ -1,6 +1,8 @@
 """Feeds of a few images whose encoder has a trunk with weights, and a look at what their banks do."""
 
 import io
+import subprocess
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -60,3 +62,44 @@ def pixels(n: int) -> ArrayImages:
 
 def folders(root: Path) -> list[Path]:
     return sorted(path for path in root.iterdir() if path.is_dir())
+
+
+CHILD = """
+import sys, time
+sys.path[:0] = {path!r}
+from pathlib import Path
+from metagcd.models import bank_files
+bank_files.BLOCK_IMAGES = 4
+from models import banks
+
+class Slow:
+    def __init__(self):
+        self.images = banks.pixels(40)
+        self.fingerprint = self.images.fingerprint
+    def __len__(self):
+        return 40
+    def read(self, rows):
+        time.sleep({pause})
+        return self.images.read(rows)
+
+images = Slow()
+print("ready", flush=True)
+sys.stdin.readline()
+found = banks.watched(Path({root!r}), images=images)
+print(float(found.plain().double().sum()), sum(found.passed), flush=True)
+"""
+
+
+def child(root: Path, *, pause: float) -> subprocess.Popen[str]:
+    """A process that fills the bank of 40 images, four at a time, once it is told to."""
+    code = CHILD.format(path=[str(Path(__file__).parents[1])], root=str(root), pause=pause)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-c", code], text=True, **pipes)
+
+
+def go(*processes: subprocess.Popen[str]) -> None:
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()

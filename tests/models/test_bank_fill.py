@@ -1,3 +1,6 @@
+import io
+import signal
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -5,8 +8,10 @@ import pytest
 import torch
 from models import banks
 from models.test_bank_source import source
+from rich.console import Console
 
 from metagcd.errors import InputError
+from metagcd.models import bank_files
 from metagcd.models.bank_files import BankFiles
 from metagcd.models.bank_fill import fill
 from metagcd.progress import Progress
@@ -53,16 +58,27 @@ def test_numbers_that_float16_cannot_hold_are_refused_with_what_to_do(tmp_path):
         filled(tmp_path, made)
 
 
-def test_the_bar_counts_images(tmp_path, capsys):
-    import io
-
-    from rich.console import Console
-
-    from metagcd.progress import Progress
-
+def test_the_bar_counts_images(tmp_path):
     text, made = io.StringIO(), source(banks.pixels(10))
     files, layout = BankFiles(tmp_path), made.layout()
     files.create(made.key, layout)
     fill(made, files, layout, Progress(Console(file=text, force_terminal=True, width=120)))
     assert "fill the bank" in text.getvalue()
     assert "10/10" in text.getvalue()
+
+
+def test_a_process_that_was_killed_while_it_filled_is_taken_up_at_the_next_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(bank_files, "BLOCK_IMAGES", 4)
+    with banks.child(tmp_path / "a", pause=0.2) as process:
+        banks.go(process)
+        while not (done := sum(len(file.read_text().splitlines()) for file in tmp_path.glob("a/*/journal"))) >= 2:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    whole, rest = (banks.watched(tmp_path / name, images=banks.pixels(40)) for name in ("b", "a"))
+    assert torch.equal(rest.plain(), whole.plain())
+    assert sum(whole.passed) == 40 + 1
+    assert 0 < sum(rest.passed) <= 40 - 4 * done
+    (interrupted,), (uninterrupted,) = (banks.folders(tmp_path / name) for name in ("a", "b"))
+    for name in (bank_files.ROWS, bank_files.META, bank_files.JOURNAL, bank_files.COMPLETE):
+        assert (interrupted / name).read_bytes() == (uninterrupted / name).read_bytes()

@@ -1,7 +1,4 @@
 import json
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,46 +9,6 @@ from models import banks
 from metagcd.models import bank_files
 from metagcd.models.bank_budget import entries
 from metagcd.models.encoders.tiny import TinyConfig
-
-CHILD = """
-import sys, time
-sys.path[:0] = {path!r}
-from pathlib import Path
-from metagcd.models import bank_files
-bank_files.BLOCK_IMAGES = 4
-from models import banks
-
-class Slow:
-    def __init__(self):
-        self.images = banks.pixels(40)
-        self.fingerprint = self.images.fingerprint
-    def __len__(self):
-        return 40
-    def read(self, rows):
-        time.sleep({pause})
-        return self.images.read(rows)
-
-images = Slow()
-print("ready", flush=True)
-sys.stdin.readline()
-found = banks.watched(Path({root!r}), images=images)
-print(float(found.plain().double().sum()), sum(found.passed), flush=True)
-"""
-
-
-def child(root: Path, *, pause: float) -> subprocess.Popen[str]:
-    """A process that fills the bank of 40 images, four at a time, once it is told to."""
-    code = CHILD.format(path=[str(Path(__file__).parents[1])], root=str(root), pause=pause)
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", code], text=True, **pipes)
-
-
-def go(*processes: subprocess.Popen[str]) -> None:
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
 
 
 def write_byte(file: Path, place: int, value: int) -> None:
@@ -99,7 +56,7 @@ def test_a_folder_that_cannot_be_written_is_done_without_and_told(tmp_path):
     found = banks.watched(tmp_path / "file", use="on")
     assert len(found.plain()) == 20
     (line,) = found.lines
-    assert "cannot be used" in line
+    assert "cannot be used for outputs" in line
 
 
 def test_automatic_use_needs_a_trunk_with_weights(tmp_path):
@@ -240,25 +197,9 @@ def test_a_digest_is_computed_again_only_when_the_trunk_has_changed(tmp_path):
     assert store.digest(encoder) == encoder.weights_digest != first
 
 
-def test_a_process_that_was_killed_while_it_filled_is_taken_up_at_the_next_block(tmp_path, small_blocks):
-    with child(tmp_path / "a", pause=0.2) as process:
-        go(process)
-        while not (done := sum(len(file.read_text().splitlines()) for file in tmp_path.glob("a/*/journal"))) >= 2:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    whole, rest = (banks.watched(tmp_path / name, images=banks.pixels(40)) for name in ("b", "a"))
-    assert torch.equal(rest.plain(), whole.plain())
-    assert sum(whole.passed) == 40 + 1
-    assert 0 < sum(rest.passed) <= 40 - 4 * done
-    (interrupted,), (uninterrupted,) = (banks.folders(tmp_path / name) for name in ("a", "b"))
-    for name in (bank_files.ROWS, bank_files.META, bank_files.JOURNAL, bank_files.COMPLETE):
-        assert (interrupted / name).read_bytes() == (uninterrupted / name).read_bytes()
-
-
 def test_of_two_processes_one_fills_while_the_other_waits(tmp_path):
-    with child(tmp_path, pause=0.05) as one, child(tmp_path, pause=0.05) as other:
-        go(one, other)
+    with banks.child(tmp_path, pause=0.05) as one, banks.child(tmp_path, pause=0.05) as other:
+        banks.go(one, other)
         said = [process.communicate(timeout=60)[0].split() for process in (one, other)]
     assert said[0][0] == said[1][0]
     assert {int(passed) for _, passed in said} == {0, 41}

@@ -25,6 +25,8 @@ from metagcd.progress import Progress
 from metagcd.types import Array
 
 GB = 10**9
+SPOKEN_BYTES = 10**8
+"""Size of a bank whose filling takes so long that it is announced."""
 MENDINGS = 3
 """Times that damage is mended within one pass; a disk that does worse is done without."""
 
@@ -44,7 +46,7 @@ class Banks:
     _checked: dict[str, tuple[str, Array]] = field(default_factory=dict[str, tuple[str, Array]], repr=False)
     _digests: WeakKeyDictionary[nn.Module, tuple[object, str]] = field(default_factory=WeakKeyDictionary, repr=False)
     _resident: dict[str, Tensor] = field(default_factory=dict[str, Tensor], repr=False)
-    _told: set[str] = field(default_factory=set[str], repr=False)
+    _refused: set[str] = field(default_factory=set[str], repr=False)
 
     def serve(self, encoder: Encoder) -> bool:
         """Say whether views are drawn once and their outputs kept."""
@@ -111,11 +113,14 @@ class Banks:
         """Open the bank, filled if need be; None where it is not worth its filling or cannot be kept."""
         with ExitStack() as stack:
             bank = None
+            if source.key.digest in self._refused:
+                yield bank
+                return
             try:
                 layout = self._found(source, stack, planned)
                 bank = self._complete(source, layout) if layout is not None else None
             except OSError as error:
-                self._tell(source, f"The bank {self.root} cannot be used: {error.strerror}")
+                self._tell(source, f"The bank {self.root} cannot be used for outputs: {error.strerror or error}")
             yield bank
 
     def _found(self, source: BankSource, stack: ExitStack, planned: int) -> Layout | None:
@@ -148,7 +153,8 @@ class Banks:
             busy = f"Another process fills {files.folder}; waiting for it."
             with locked(files.folder / FILLING, waiting=lambda: self.progress.say(busy)):
                 if not files.is_complete():
-                    self.progress.say(f"Storing {_amount(layout)} in {files.folder}.")
+                    if layout.bytes >= SPOKEN_BYTES:
+                        self.progress.say(f"Storing {_amount(layout)} in {files.folder}.")
                     fill(source, files, layout, self.progress)
         seal, name = files.seal(), source.key.digest
         if self._checked.get(name, ("",))[0] != seal:
@@ -166,10 +172,9 @@ class Banks:
         return f"{_amount(layout)} do not fit `bank.budget_gb` = {self.config.budget_gb:g} or the disk of {self.root}"
 
     def _tell(self, source: BankSource, words: str) -> None:
-        """Say once per bank why there is none."""
-        if source.key.digest not in self._told:
-            self._told.add(source.key.digest)
-            self.progress.say(f"{words}; they are computed anew each time.")
+        """Say why there is no bank; it is not tried again."""
+        self._refused.add(source.key.digest)
+        self.progress.say(f"{words}; they are computed anew each time.")
 
 
 def _amount(layout: Layout) -> str:
