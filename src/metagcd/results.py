@@ -92,20 +92,24 @@ class Table:
     caption: str
     header: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    """What is said below it."""
 
     def markdown(self) -> str:
         """Return the table for a markdown file."""
         rule = tuple("---" if place == 0 else "---:" for place in range(len(self.header)))
         body = ("| " + " | ".join(line) + " |" for line in (self.header, rule, *self.lines))
-        return "\n".join((self.caption, "", *body)) + "\n"
+        notes = ("", *(f"- {note}" for note in self.notes)) if self.notes else ()
+        return "\n".join((self.caption, "", *body, *notes)) + "\n"
 
     def latex(self) -> str:
         """Return the table for a LaTeX file (packages: booktabs)."""
         body = [" & ".join(_latex(cell) for cell in line) + r" \\" for line in (self.header, *self.lines)]
         rows = "\n".join((r"\toprule", body[0], r"\midrule", *body[1:], r"\bottomrule"))
         columns = "l" + "r" * (len(self.header) - 1)
+        notes = "".join(f"\\par\\footnotesize {_latex(note)}\n" for note in self.notes)
         return (
-            f"\\begin{{table}}\n\\centering\n\\begin{{tabular}}{{{columns}}}\n{rows}\n\\end{{tabular}}\n"
+            f"\\begin{{table}}\n\\centering\n\\begin{{tabular}}{{{columns}}}\n{rows}\n\\end{{tabular}}\n{notes}"
             f"\\caption{{{_latex(self.caption)}}}\n\\end{{table}}\n"
         )
 

@@ -10,7 +10,7 @@ from contextlib import redirect_stderr
 from importlib.metadata import version
 from typing import Any
 
-from metagcd.cli import cache, data, doctor, inspect, listing, results, run
+from metagcd.cli import cache, data, doctor, inspect, listing, results, run, suite
 from metagcd.errors import InputError, unknown_name
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -18,6 +18,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "config": run.config,
     "split": run.split,
+    "suite": suite.suite,
     "table": results.table,
     "report": results.report,
     "inspect": inspect.inspect,

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from metagcd.runs import RunDirectory
 
 
+LEFT = ("method", "read-out", "session", "figures of")
+"""Columns of words; all others hold numbers."""
+
+
 def table(
     runs: tyro.conf.Positional[tuple[str, ...]],
     *,
@@ -18,6 +22,7 @@ def table(
     partition: Literal["initial", "previous"] = "initial",
     assignment: Literal["global", "split"] = "global",
     cost: bool = False,
+    summary: bool = False,
 ) -> None:
     """Print the table of one or several runs: All/Old/New after each session, mean and spread over seeds.
 
@@ -27,6 +32,7 @@ def table(
         partition: Old are the classes of session 0 (initial), or all met before the session (previous).
         assignment: One map from clusters to classes (global), or one each for Old and New (split).
         cost: Print training time and memory instead.
+        summary: Print means over sessions, forgetting and discovery instead.
     """
     from metagcd import results
 
@@ -34,11 +40,17 @@ def table(
     if format in ("csv", "json"):
         print((results.to_csv if format == "csv" else results.to_json)(rows), end="")
         return
-    chosen = (
-        results.cost_table(rows) if cost else results.session_table(rows, partition=partition, assignment=assignment)
-    )
+    narrow = None
+    if summary:
+        from metagcd.experiment.tables import View, summary_table
+
+        chosen = summary_table(rows, View(partition=partition, assignment=assignment, readout=None))
+    elif cost:
+        chosen = results.cost_table(rows)
+    else:
+        chosen = results.session_table(rows, partition=partition, assignment=assignment)
+        narrow = results.upright_table(rows, partition=partition, assignment=assignment)
     if format == "text":
-        narrow = None if cost else results.upright_table(rows, partition=partition, assignment=assignment)
         show(chosen, narrow)
     else:
         print(results.FORMATS[format](chosen), end="")
@@ -58,28 +70,33 @@ def report(runs: tyro.conf.Positional[tuple[str, ...]], *, output: str = "report
     print(f"Report: {write_report(_runs(runs), Path(output))}")
 
 
-def show(table: "Table", narrow: "Table | None" = None) -> None:
-    """Print a table for reading in a terminal; `narrow` in its place where it would not fit."""
+def show(table: "Table", narrow: "Table | None" = None, *, coloured: str = "") -> None:
+    """Print a table for reading in a terminal; `narrow` in its place where it would not fit.
+
+    Lines with the `coloured` word in one of their cells have a colour of their own.
+    """
     from rich.console import Console
 
     console = Console(highlight=False)
-    drawing = _drawn(table)
+    drawing = _drawn(table, coloured)
     width = Console(width=1000).measure(drawing).maximum
     if console.is_terminal and width > console.width and narrow is not None:
-        drawing = _drawn(narrow)
+        drawing = _drawn(narrow, coloured)
     console.print(table.caption, markup=False, soft_wrap=True)
     Console(width=max(width, console.width), highlight=False).print(drawing)
+    for note in table.notes:
+        console.print(note, markup=False, soft_wrap=True)
 
 
-def _drawn(table: "Table") -> "Drawing":
+def _drawn(table: "Table", coloured: str) -> "Drawing":
     from rich.table import Table as Drawing
 
     drawing = Drawing(*table.header, box=None, pad_edge=False, header_style="bold")
     for line in table.lines:
-        drawing.add_row(*line)
+        drawing.add_row(*line, style="cyan" if coloured and coloured in line else None)
     for column, name in zip(drawing.columns, table.header, strict=True):
         column.no_wrap = True
-        column.justify = "left" if name in ("method", "read-out", "session") else "right"
+        column.justify = "left" if name in LEFT else "right"
     return drawing
 
 

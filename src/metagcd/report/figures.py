@@ -87,26 +87,23 @@ def curve_figure(curves: Sequence[Curve], *, xlabel: str, ylabel: str, whole: bo
 
 def confusion_figure(matrix: Confusion, *, known: int | None = None, names: Sequence[str] = ()) -> Figure:
     """Draw the shares of every class by cluster; red lines part known (above, left) from novel classes."""
-    shares = matrix.shares
-    classes, columns = shares.shape
-    named = len(names) >= classes and classes <= NAMED
-    labels = list(names[:classes]) if named else [str(place) for place in range(classes)]
+    return confusion_figures({"": matrix}, known=known, names=names)
+
+
+def confusion_figures(
+    matrices: Mapping[str, Confusion], *, known: int | None = None, names: Sequence[str] = ()
+) -> Figure:
+    """Draw several confusion matrices beside one another, each under its title."""
+    classes = max(matrix.shares.shape[0] for matrix in matrices.values())
+    columns = max(matrix.shares.shape[1] for matrix in matrices.values())
     side = min(2.2 + 0.42 * classes, 6.8)
-    figure = Figure(figsize=(side * max(1.0, columns / max(classes, 1)), side), layout="constrained")
-    panel = figure.subplots()
-    panel.imshow(_shaded(shares), interpolation="nearest", aspect="equal")
-    if classes <= NUMBERED:
-        _number(panel, shares)
-    every = -(-classes // NAMED)
-    panel.set_yticks(range(0, classes, every), [_short(labels[place]) for place in range(0, classes, every)])
-    marks = [*range(0, classes, every), *range(classes, columns)] if every == 1 else [*range(0, classes, every)]
-    words = [_short(labels[place]) if place < classes else "+" for place in marks]
-    panel.set_xticks(marks, words, rotation=90 if max(map(len, words), default=0) > 3 else 0)
-    _dress(panel, "", "cluster, by the class it is mapped to", "true class")
-    panel.grid(visible=False)
-    if known is not None and 0 < known < classes:
-        for line in (panel.axhline, panel.axvline):
-            line(known - 0.5, color=BOUNDARY, linewidth=1.8)
+    width = side * max(1.0, columns / max(classes, 1)) * len(matrices)
+    figure = Figure(figsize=(width, side), layout="constrained")
+    panels: Sequence[Axes] = figure.subplots(1, len(matrices), squeeze=False)[0]
+    for panel, (title, matrix) in zip(panels, matrices.items(), strict=True):
+        _draw_confusion(panel, matrix.shares, known=known, names=names)
+        _dress(panel, _plain(title), "cluster, by the class it is mapped to", "true class")
+        panel.grid(visible=False)
     return figure
 
 
@@ -174,6 +171,23 @@ def _draw(panel: Axes, curves: Sequence[Curve]) -> None:
             linewidth=1.8,
             label=_plain(curve.label),
         )
+
+
+def _draw_confusion(panel: Axes, shares: Float[Array, "c k"], *, known: int | None, names: Sequence[str]) -> None:
+    classes, columns = shares.shape
+    named = len(names) >= classes and classes <= NAMED
+    labels = list(names[:classes]) if named else [str(place) for place in range(classes)]
+    panel.imshow(_shaded(shares), interpolation="nearest", aspect="equal")
+    if classes <= NUMBERED:
+        _number(panel, shares)
+    every = -(-classes // NAMED)
+    panel.set_yticks(range(0, classes, every), [_short(labels[place]) for place in range(0, classes, every)])
+    marks = [*range(0, classes, every), *range(classes, columns)] if every == 1 else [*range(0, classes, every)]
+    words = [_short(labels[place]) if place < classes else "+" for place in marks]
+    panel.set_xticks(marks, words, rotation=90 if max(map(len, words), default=0) > 3 else 0)
+    if known is not None and 0 < known < classes:
+        for line in (panel.axhline, panel.axvline):
+            line(known - 0.5, color=BOUNDARY, linewidth=1.8)
 
 
 def _dress(panel: Axes, title: str, xlabel: str, ylabel: str) -> None:
