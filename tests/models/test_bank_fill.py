@@ -71,7 +71,10 @@ def test_a_process_that_was_killed_while_it_filled_is_taken_up_at_the_next_block
     monkeypatch.setattr(bank_files, "BLOCK_IMAGES", 4)
     with banks.child(tmp_path / "a", pause=0.2) as process:
         banks.go(process)
-        while not (done := sum(len(file.read_text().splitlines()) for file in tmp_path.glob("a/*/journal"))) >= 2:
+        done = 0
+        while done < 2:
+            assert process.poll() is None
+            done = sum(len(file.read_text().splitlines()) for file in tmp_path.glob("a/*/journal"))
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL

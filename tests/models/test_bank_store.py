@@ -1,11 +1,13 @@
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from models import banks
 
+from metagcd.engine.runtime import fabric_on
 from metagcd.models import bank_files
 from metagcd.models.bank_budget import entries
 from metagcd.models.encoders.tiny import TinyConfig
@@ -161,6 +163,48 @@ def test_a_disk_that_does_not_keep_what_is_written_is_done_without(tmp_path, sma
     assert sum("damaged" in line for line in found.lines) == 3
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"encoder": replace(banks.ENCODER, depth=3)},
+        {"encoder": replace(banks.ENCODER, depth=3, trainable_from=2)},
+        {"encoder": replace(banks.ENCODER, image_size=12)},
+        {"images": banks.pixels(20)},
+        {"n": 19},
+        {"views": 3},
+        {"dtype": "float16"},
+    ],
+)
+def test_a_run_that_differs_in_what_rows_depend_on_has_another_bank(tmp_path, changes):
+    first, other = banks.watched(tmp_path), banks.watched(tmp_path, **changes)
+    first.shown(last=1)
+    other.shown(last=1)
+    assert len(banks.folders(tmp_path)) == 2
+    assert sum(other.passed) > 0
+
+
+@pytest.mark.parametrize("change", ["augmentation", "seeds", "weights", "trunk type", "precision"])
+def test_a_feed_that_differs_in_what_rows_depend_on_has_another_bank(tmp_path, change):
+    banks.watched(tmp_path).shown(last=1)
+    found = banks.watched(tmp_path)
+    feed = found.feed
+    match change:
+        case "augmentation":
+            found.feed = replace(feed, augmentation=replace(feed.augmentation, flip=0.25))
+        case "seeds":
+            found.feed = replace(feed, seeds=feed.seeds.child("other"), whole=None)
+        case "weights":
+            with torch.no_grad():
+                next(feed.encoder.trunk.parameters()).mul_(1.01)
+        case "trunk type":
+            feed.encoder.trunk.dtype = "bfloat16"
+        case _:
+            fabric = fabric_on("cpu", precision="bf16-mixed")
+            found.feed = replace(feed, runtime=replace(feed.runtime, fabric=fabric))
+    found.shown(last=1)
+    assert len(banks.folders(tmp_path)) == 2
+
+
 def test_views_are_drawn_anew_after_the_epochs_that_are_set(tmp_path):
     kept, drawn = banks.watched(tmp_path, views=2), banks.watched(tmp_path, views=2, redraw_every=2)
     kept_sums, drawn_sums = (
@@ -194,7 +238,10 @@ def test_a_digest_is_computed_again_only_when_the_trunk_has_changed(tmp_path):
     assert first == store.digest(encoder) == encoder.weights_digest
     with torch.no_grad():
         next(encoder.trunk.parameters()).add_(1)
-    assert store.digest(encoder) == encoder.weights_digest != first
+    second = store.digest(encoder)
+    encoder.trunk.dtype = "bfloat16"
+    assert len({first, second, store.digest(encoder)}) == 3
+    assert store.digest(encoder) == encoder.weights_digest
 
 
 def test_of_two_processes_one_fills_while_the_other_waits(tmp_path):

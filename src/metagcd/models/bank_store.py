@@ -56,7 +56,8 @@ class Banks:
 
     def digest(self, encoder: Encoder) -> str:
         """Return the encoder's digest; it is computed again only when a tensor of the trunk has changed."""
-        state = tuple((tensor.data_ptr(), tensor._version) for tensor in encoder.trunk.state_dict().values())
+        tensors = encoder.trunk.state_dict().values()
+        state = encoder.trunk.dtype, tuple((tensor.data_ptr(), tensor._version) for tensor in tensors)
         found = self._digests.get(encoder.trunk)
         if found is None or found[0] != state:
             found = self._digests[encoder.trunk] = (state, encoder.weights_digest)
