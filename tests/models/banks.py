@@ -103,3 +103,9 @@ def go(*processes: subprocess.Popen[str]) -> None:
     for process in processes:
         process.stdin.write("go\n")
         process.stdin.flush()
+
+
+def write_byte(file: Path, place: int, value: int) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(place)
+        opened.write(bytes([value]))

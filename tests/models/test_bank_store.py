@@ -1,7 +1,6 @@
 import json
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,12 +10,6 @@ from metagcd.engine.runtime import fabric_on
 from metagcd.models import bank_files
 from metagcd.models.bank_budget import entries
 from metagcd.models.encoders.tiny import TinyConfig
-
-
-def write_byte(file: Path, place: int, value: int) -> None:
-    with file.open("r+b") as opened:
-        opened.seek(place)
-        opened.write(bytes([value]))
 
 
 @pytest.fixture
@@ -97,7 +90,7 @@ def test_a_flipped_byte_is_found_and_its_block_filled_again(tmp_path, small_bloc
     (folder,) = banks.folders(tmp_path)
     file = folder / bank_files.ROWS
     data = file.read_bytes()
-    write_byte(file, place % len(data), data[place] ^ 1)
+    banks.write_byte(file, place % len(data), data[place] ^ 1)
     found = banks.watched(tmp_path)
     torch.testing.assert_close(found.plain(), expected, atol=0, rtol=0)
     assert sum(found.passed) == 4
@@ -154,7 +147,7 @@ def test_a_disk_that_does_not_keep_what_is_written_is_done_without(tmp_path, sma
 
     def forgetful(files, layout, block, data):
         write(files, layout, block, data)
-        write_byte(files.folder / bank_files.ROWS, 0, 255)
+        banks.write_byte(files.folder / bank_files.ROWS, 0, 255)
 
     expected = banks.watched(tmp_path / "good").plain()
     monkeypatch.setattr(bank_files.BankFiles, "write", forgetful)
