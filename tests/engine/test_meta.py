@@ -121,7 +121,7 @@ def test_both_orders_agree_when_the_inner_loss_is_linear(loop, momentum):
     loop = dataclasses.replace(loop, momentum=momentum, rate=1e-3)
     _, second = meta_gradient(bilevel, parameters, loop)
     _, first = meta_gradient(bilevel, parameters, dataclasses.replace(loop, order=1))
-    assert torch.allclose(flat(first), flat(second), rtol=1e-12, atol=1e-14)
+    assert torch.allclose(flat(first), flat(second), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("loop", [*ALL_SECOND_ORDER, dataclasses.replace(LOOP, order=1)])
@@ -129,8 +129,8 @@ def test_without_inner_updates_it_is_supervised_contrastive_training(loop):
     bilevel, parameters = problem(updates=0)
     expected = bilevel.outer(parameters)
     loss, gradient = meta_gradient(bilevel, parameters, loop)
-    assert float(loss) == pytest.approx(float(expected), rel=1e-14)  # by another kernel of attention
-    assert torch.allclose(flat(gradient), flat(gradients(expected, parameters)), rtol=1e-12, atol=1e-14)
+    assert float(loss) == pytest.approx(float(expected.detach()), rel=1e-14)  # by another kernel of attention
+    assert torch.allclose(flat(gradient), flat(gradients(expected, parameters)), rtol=1e-10, atol=1e-12)
 
 
 def test_a_rate_of_0_adapts_nothing():

@@ -23,8 +23,7 @@ from metagcd.methods.learner import Setting, memory_of
 from metagcd.methods.readout import CARRIED, Statistics
 from metagcd.methods.soft_neighbourhood import NeighbourConfig, ScoredNetwork, neighbour_loss
 from metagcd.models.functional import call
-from metagcd.protocol import EpisodeSpec
-from metagcd.protocol.episode_spec import LARGEST_NOVEL_SHARE
+from metagcd.protocol import EpisodeSpec, ProtocolSpec, default_episode
 from metagcd.types import Array, Images, LabelledSet, UnlabelledSet
 
 PAPER_SESSIONS = 3  # of the smallest of its data sets; Table 1
@@ -50,10 +49,9 @@ class EpisodeConfig:
 
     def spec(self, classes: int) -> EpisodeSpec:
         """Return the counts and shares for so many labelled classes."""
-        share, whole = LARGEST_NOVEL_SHARE
-        total = classes * share // whole
-        sessions = max(min(PAPER_SESSIONS, total), 1)
-        novel = self.novel or tuple(total // sessions + (place < total % sessions) for place in range(sessions))
+        # More new classes than can be: what is asked for is the largest share, spread evenly over the sessions.
+        usual = default_episode(ProtocolSpec(known=classes, novel=(classes,) * PAPER_SESSIONS))
+        novel = self.novel or usual.novel
         return EpisodeSpec(
             labelled=self.labelled or classes - sum(novel),
             novel=novel,
@@ -110,7 +108,7 @@ class MetaGcdConfig:
         """Return the warm-up of the first meta-task and that of each later one."""
         first = Stage(name="warm-up", amount=self.warmup_epochs, unit="epoch", optimisation=self.warmup)
         rate = self.warmup.rate if self.warmup_rate_later is None else self.warmup_rate_later
-        later = replace(self.warmup, rate=rate)
+        later = replace(self.warmup, rate=rate, warmup=0)  # the network is no longer fresh
         return first, replace(first, amount=self.warmup_epochs_later, optimisation=later)
 
     def offline_key(self) -> Mapping[str, Any]:
