@@ -9,6 +9,7 @@ from metagcd.report.figures import (
     accuracy_figure,
     class_count_figure,
     confusion_figure,
+    confusion_figures,
     curve_figure,
     forgetting_figure,
     save_figure,
@@ -73,6 +74,13 @@ def test_red_lines_stand_between_known_and_novel():
     across, down = panel.lines
     assert set(across.get_ydata()) == set(down.get_xdata()) == {1.5}
     assert to_hex(across.get_color()) == BOUNDARY
+
+
+def test_matrices_beside_one_another_have_a_panel_and_a_title_each():
+    small, large = Confusion(np.diag([4, 4]), (0, 1)), Confusion(np.diag([4, 4, 2]), (0, 1, 2))
+    panels = confusion_figures({"gcd": small, "metagcd": large}, known=1).axes
+    assert [panel.get_title() for panel in panels] == ["gcd", "metagcd"]
+    assert [len(panel.lines) for panel in panels] == [2, 2]
 
 
 def test_without_novel_classes_there_is_no_red_line():

@@ -78,7 +78,7 @@ def plan(suite: Suite, root: Path) -> tuple[Step, ...]:
                 total=total,
                 offline=key,
                 seconds=len(fresh) * cost.offline + online * cost.online if known else None if left else 0.0,
-                bytes=copies * cost.state if known else None if left else 0.0,
+                bytes=float(copies * cost.state) if known else None if left else 0.0,
             )
         )
     return tuple(steps)
@@ -136,7 +136,7 @@ def _cost(config: RunConfig, records: Sequence[tuple[dict[str, Any], tuple[Row, 
 def _total(values: Sequence[float | None]) -> float | None:
     """Return the sum; None where a part of it is not known."""
     known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    return sum(known, 0.0) if len(known) == len(values) else None
 
 
 def _minutes(seconds: float | None) -> str:
