@@ -1,9 +1,12 @@
 import pytest
 
+from metagcd.config import to_mapping
+from metagcd.engine.training import Optimisation
 from metagcd.errors import InputError
 from metagcd.experiment.presets import load_preset
 from metagcd.experiment.suite import Choices, datasets, load_suite, suite_names
 from metagcd.methods import METHODS
+from metagcd.methods.contrastive import HeadConfig
 
 
 def suite(name, **chosen):
@@ -38,6 +41,16 @@ def test_each_row_of_the_ablation_turns_on_one_thing_more():
     assert (whole.meta, whole.neighbours.weights) == (True, "soft")
 
 
+def test_rows_that_differ_in_more_than_one_part_are_named():
+    stage, head = to_mapping(Optimisation()), to_mapping(HeadConfig())
+    loss = {"balance": 0.3, "unsupervised_temperature": 0.2, "supervised_temperature": 0.1, "head": head}
+    settings = {"method": {**loss, "offline": stage, "offline_epochs": 9, "warmup": stage, "warmup_epochs": 9}}
+    assert suite("table3", overrides=settings).remarks == ()
+    settings["method"]["warmup_epochs"] = 8
+    remarks = suite("table3", overrides=settings).remarks
+    assert [words.partition(" learns")[0] for words in remarks] == ["+ candidate neighbours", "+ soft positiveness"]
+
+
 def test_a_sweep_changes_one_key_alone():
     found = suite("figure4-threshold", values=(0.5, 0.9))
     assert [row.config.method.neighbours.threshold for row in found.rows] == [0.5, 0.9]
@@ -48,7 +61,7 @@ def test_a_sweep_changes_one_key_alone():
 def test_pseudo_novel_classes_come_in_every_session_and_leave_some_to_be_labelled():
     found = suite("figure4-classes")
     assert [row.config.method.episode.novel for row in found.rows] == [(1, 1, 1), (2, 2, 2)]
-    assert found.left_out == ("3", "4", "5", "6", "7", "8", "9", "10")
+    assert found.remarks == ("Left out, since this data set has too few classes: 3, 4, 5, 6, 7, 8, 9, 10.",)
 
 
 def test_methods_and_seeds_can_be_chosen():

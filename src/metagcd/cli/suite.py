@@ -42,7 +42,8 @@ def suite(
 ) -> None:
     """Make a table or figure of the paper: table2, table3, figure3, figure4-threshold or figure4-classes.
 
-    What was finished is not run again, and session 0 is learned once by runs that learn it alike.
+    What was finished is not run again, and session 0 is learned once by runs that learn it alike; the folder `offline`
+    below the root, where such runs find it, may be removed when all are done.
 
     Args:
         name: The suite.
@@ -92,7 +93,10 @@ def suite(
         show(plan_table(chosen, plan(chosen, Path(root))))
         return
     hardware = Hardware(device=device, precision=precision, threads=threads)
-    results = run_suite(chosen, root=root, hardware=hardware, progress=terminal_progress(quiet=quiet))
+    try:
+        results = run_suite(chosen, root=root, hardware=hardware, progress=terminal_progress(quiet=quiet))
+    except KeyboardInterrupt as interrupt:
+        raise KeyboardInterrupt("Interrupted. The same command goes on.") from interrupt
     view = View(partition=partition, readout=readout)
     table = _table(chosen, results, view, published=published)
     folder = Path(output) if output else Path(root) / "suites" / chosen.folder

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from metagcd.config import from_mapping
 from metagcd.errors import InputError, unknown_name
 from metagcd.experiment.config import RunConfig
-from metagcd.experiment.offline import digest_of
+from metagcd.experiment.offline import digest_of, offline_fields
 from metagcd.experiment.presets import FOLDER, load_preset, preset_names
 from metagcd.methods import METHODS
 from metagcd.models import ENCODERS
@@ -42,8 +42,8 @@ class Suite:
     """Name of the row that the others are compared with."""
     quantity: str = ""
     """What a sweep sweeps."""
-    left_out: tuple[str, ...] = ()
-    """Values of a sweep that the data set does not allow."""
+    remarks: tuple[str, ...] = ()
+    """What a reader of its table must know."""
 
     @property
     def folder(self) -> str:
@@ -98,7 +98,7 @@ def load_suite(name: str, choices: Choices) -> Suite:
         rows=rows,
         reference=table.get("reference", ""),
         quantity=table["sweep"]["key"].removeprefix("method.") if "sweep" in table else "",
-        left_out=left_out,
+        remarks=(*_left_out(left_out), *_unequal(table.get("same_session_0", []), rows)),
     )
 
 
@@ -142,6 +142,20 @@ def _swept(sweep: Mapping[str, Any], choices: Choices) -> tuple[tuple[SuiteRow, 
         else:
             left_out.append(f"{number:g}")
     return tuple(rows), tuple(left_out)
+
+
+def _left_out(values: Sequence[str]) -> tuple[str, ...]:
+    return (f"Left out, since this data set has too few classes: {', '.join(values)}.",) if values else ()
+
+
+def _unequal(names: Sequence[str], rows: Sequence[SuiteRow]) -> tuple[str, ...]:
+    """Return a warning for every row that learns session 0 otherwise than the first of those that should not."""
+    meant = [row for row in rows if row.name in names]
+    return tuple(
+        f"{row.label} learns session 0 with other settings than {meant[0].label}: they differ in more than one part."
+        for row in meant[1:]
+        if offline_fields(row.config) != offline_fields(meant[0].config)
+    )
 
 
 def _leaves_labelled(config: RunConfig) -> bool:

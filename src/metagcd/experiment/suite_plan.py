@@ -95,10 +95,9 @@ def plan_table(suite: Suite, steps: Sequence[Step]) -> Table:
     notes = [
         f"In all: {minutes} minutes of training and {size} MB of states; judged by runs of the same method, images, "
         "protocol and encoder, without the time of evaluation. Rows of the same session 0 learn it once.",
+        *suite.remarks,
         *(f"{step.label}: {step.directory}" for step in steps),
     ]
-    if suite.left_out:
-        notes.append(f"Left out, since this data set has too few classes: {', '.join(suite.left_out)}.")
     header = ("method", "sessions done", "session 0", "minutes left", "MB to come")
     return Table(f"{suite.title} on {suite.dataset}: {len(steps)} runs.", header, tuple(lines), tuple(notes))
 

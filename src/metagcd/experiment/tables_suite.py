@@ -135,9 +135,7 @@ def _notes(suite: Suite, lines: Sequence[Line], printed: Published | None) -> tu
             notes.append(comparison(reference.courses, line.courses, labels=labels, average=suite.layout == "average"))
     if printed is not None:
         notes.append(f"Lines of the paper are as printed: {printed.source}, under the protocol {printed.protocol}.")
-    if suite.left_out:
-        notes.append(f"Left out, since this data set has too few classes: {', '.join(suite.left_out)}.")
-    return tuple(notes)
+    return (*notes, *suite.remarks)
 
 
 def _signed(value: float) -> str:
