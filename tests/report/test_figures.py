@@ -83,6 +83,20 @@ def test_matrices_beside_one_another_have_a_panel_and_a_title_each():
     assert [len(panel.lines) for panel in panels] == [2, 2]
 
 
+@pytest.mark.parametrize("classes", [2, 10, 40])
+@pytest.mark.parametrize("matrices", [1, 2, 3])
+def test_no_title_and_no_label_of_a_matrix_is_cut_off(classes, matrices):
+    matrix = Confusion(np.eye(classes, dtype=np.int64), tuple(range(classes)))
+    figure = confusion_figures({f"title {place}": matrix for place in range(matrices)})
+    figure.draw_without_rendering()
+    page = figure.get_window_extent()
+    for panel in figure.axes:
+        for text in (panel.title, panel.xaxis.label, panel.yaxis.label):
+            box = text.get_window_extent()
+            assert page.x0 <= box.x0 < box.x1 <= page.x1
+            assert page.y0 <= box.y0 < box.y1 <= page.y1
+
+
 def test_without_novel_classes_there_is_no_red_line():
     matrix = Confusion(np.diag([4, 4]), (0, 1))
     assert not confusion_figure(matrix, known=2).axes[0].lines

@@ -26,6 +26,9 @@ NUMBERED = 12
 NAMED = 25
 """Up to so many classes its rows and columns carry names, beyond that numbers."""
 
+TITLE_ROOM = 0.9
+"""Inches added to the height of matrices beside one another."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
@@ -98,7 +101,8 @@ def confusion_figures(
     columns = max(matrix.shares.shape[1] for matrix in matrices.values())
     side = min(2.2 + 0.42 * classes, 6.8)
     width = side * max(1.0, columns / max(classes, 1)) * len(matrices)
-    figure = Figure(figsize=(width, side), layout="constrained")
+    # Room for titles: square panels that fill the height push what is around them off the page.
+    figure = Figure(figsize=(width, side + (TITLE_ROOM if len(matrices) > 1 else 0)), layout="constrained")
     panels: Sequence[Axes] = figure.subplots(1, len(matrices), squeeze=False)[0]
     for panel, (title, matrix) in zip(panels, matrices.items(), strict=True):
         _draw_confusion(panel, matrix.shares, known=known, names=names)
