@@ -15,7 +15,7 @@ def load(config: Any) -> Dataset:
     entry = SOURCES.of(config)
     loaded = entry.target(config)
     if isinstance(loaded, UnlabelledSet):
-        raise InputError(f"The source `{entry.name}` has no labels, and a run needs some; `metagcd list sources` names the others.")
+        raise InputError(f"The source `{entry.name}` has no labels, which are needed here.")
     return loaded
 
 
