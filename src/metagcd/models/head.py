@@ -10,7 +10,7 @@ from torch import Tensor, nn
 EPSILON = 1e-24
 """Floor of a squared norm: a zero row stays zero, with finite first and second derivatives."""
 
-ROWS = 8192
+ROWS = 2048
 """Rows of the wide layer that are normalised at a time."""
 
 
@@ -102,7 +102,12 @@ class _UnitGram(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
         (v,), (gradient,) = ctx.saved_tensors, gradients
         both = gradient + gradient.T
-        return torch.cat([_through_unit(rows, both) for rows in v.split(ROWS)])
+        if torch.is_grad_enabled():  # a later derivative needs the parts
+            return torch.cat([_through_unit(rows, both) for rows in v.split(ROWS)])
+        whole = torch.empty_like(v)
+        for rows, place in zip(v.split(ROWS), whole.split(ROWS), strict=True):
+            place.copy_(_through_unit(rows, both))
+        return whole
 
 
 def _through_unit(v: Tensor, both: Tensor) -> Tensor:
