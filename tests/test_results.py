@@ -2,7 +2,7 @@ import csv
 import io
 import json
 import math
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 from rows import row
 
 from metagcd.errors import InputError
-from metagcd.results import FORMATS, Row, Table, cell, cost_table, from_json, pick, session_table, to_csv, to_json
+from metagcd.results import (
+    FORMATS,
+    Row,
+    Table,
+    cell,
+    cost_table,
+    from_json,
+    pick,
+    session_table,
+    stage_table,
+    to_csv,
+    to_json,
+)
 
 NAN = float("nan")
 # Two methods, two seeds, two sessions; every number below is worked out by hand from these.
@@ -139,3 +151,15 @@ def test_picking_wants_every_column_named_and_none_wants_anything():
     assert [line.seed for line in pick(ROWS, method="gcd", session=1)] == [0, 1]
     assert pick(ROWS, method=None) == tuple(ROWS)
     assert pick(ROWS, method="other") == ()
+
+
+def test_every_session_has_its_time_over_seeds_and_its_bytes():
+    lines = [line for line in ROWS if line.method == "gcd"]
+    again = [replace(line, partition="previous") for line in lines if line.seed == 0]
+    table = stage_table([*lines, *again])
+    assert table.header == ("method", "session", "seconds", "bytes carried")
+    assert table.lines == (
+        ("gcd", "0", "0.5 ± 0.7", "2,000,000"),
+        ("gcd", "1", "1.5 ± 0.7", "2,000,000"),
+        ("gcd", "2", "2.5 ± 0.7", "2,000,000"),
+    )

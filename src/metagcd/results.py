@@ -12,6 +12,8 @@ from typing import Any
 from metagcd.errors import InputError
 
 SCORES = ("all", "old", "new")
+MAP_ROWS, MAP_POINTS = "map_rows", "map_points"
+"""Arrays beside the class ids of a session that are no read-out: rows of test images, and their features reduced."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +176,19 @@ def cost_table(rows: Sequence[Row]) -> Table:
         lines.append((method, offline.text(), online.text(), f"{memory:.2f}"))
     header = ("method", "seconds offline", "seconds per session", "MB carried")
     return Table("Cost of learning: mean ± standard deviation over seeds and sessions.", header, tuple(lines))
+
+
+def stage_table(rows: Sequence[Row]) -> Table:
+    """Return one line per method and session: seconds of training, and bytes that are carried on from there."""
+    lines: list[tuple[str, ...]] = []
+    for method in dict.fromkeys(row.method for row in rows):
+        for session in sorted({row.session for row in rows if row.method == method}):
+            own = pick(rows, method=method, session=session)
+            seconds = cell({(row.run, row.seed): row.seconds for row in own}.values())
+            lines.append((method, str(session), seconds.text(), f"{max(row.memory for row in own):,}"))
+    header = ("method", "session", "seconds", "bytes carried")
+    caption = "Training time (mean ± standard deviation over seeds) and bytes carried on (most of any seed) by session."
+    return Table(caption, header, tuple(lines))
 
 
 def _scores(rows: Sequence[Row], sessions: Sequence[int]) -> tuple[str, ...]:

@@ -123,6 +123,14 @@ def test_the_first_repeat_is_kept_beside_the_truth(tmp_path):
     np.testing.assert_array_equal(kept["kmeans"], TRUTH)
 
 
+def test_features_are_kept_reduced_beside_the_answers_they_gave(tmp_path):
+    keep_predictions(tmp_path / "kept.npz", examination(), read_off(Fixed(), examination(), ReadoutConfig(), seed=0))
+    kept = np.load(tmp_path / "kept.npz")
+    assert set(kept.files) == {"truth", "kmeans", "semi", "prototype", "map_rows", "map_points"}
+    np.testing.assert_array_equal(kept["map_rows"], np.arange(len(TRUTH)))
+    assert kept["map_points"].shape == (len(TRUTH), 8)
+
+
 @pytest.mark.parametrize("values", [{"restarts": 0}, {"repeats": 0}])
 def test_counts_that_read_nothing_are_refused(values):
     with pytest.raises(InputError, match="at least 1"):

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from metagcd.data.rows import ArrayImages
+from metagcd.data.skipped import write_skipped_csv
+from metagcd.experiment.sample import sample
 from metagcd.protocol import ProtocolSpec, split, write_manifest
 from metagcd.results import Row
 from metagcd.runs import open_run, write_atomic
-from metagcd.types import Dataset
+from metagcd.types import Dataset, Skipped
 
 SPEC = ProtocolSpec(known=3, novel=(1, 1), novel_images=(4,), known_images=(6,), labelled_fraction=0.5)
 
@@ -28,6 +30,9 @@ class Made:
     source: str = "arrays"
     counted: int = 0
     """Classes that the read-out finds beyond those met."""
+    features: bool = False
+    """Whether features for a map were kept."""
+    skipped: tuple[Skipped, ...] = ()
 
 
 def images(names, each=12):
@@ -48,6 +53,8 @@ def made(path, how=Made()):
         f'seeds = {list(how.seeds)}\n\n[source]\nname = "{how.source}"\n',
         about={"source_fingerprint": data.fingerprint, "note": how.note, "device": "cpu"},
     )
+    if how.skipped:
+        write_skipped_csv(path / "skipped.csv", how.skipped)
     for seed in how.seeds:
         run.seed(seed).mkdir(parents=True, exist_ok=True)
         protocol = split(data.train_labels, data.test_labels, how.spec, 0)
@@ -56,7 +63,7 @@ def made(path, how=Made()):
         for session, test in enumerate([protocol.offline_test, *(part.test for part in protocol.sessions)]):
             run.write_rows(seed, session, _rows(path.name, how, protocol.digest, seed, session))
             if how.answers:
-                _answer(run.seed(seed) / f"session-{session}.npz", data.test_labels[test])
+                _answer(run.seed(seed) / f"session-{session}.npz", data.test_labels[test], features=how.features)
     return run
 
 
@@ -85,10 +92,12 @@ def _rows(run, how, digest, seed, session):
     ]
 
 
-def _answer(file, truth):
+def _answer(file, truth, *, features):
     first = np.unique(truth, return_index=True)[1]
     predicted = truth.copy()
     predicted[first] = (truth[first] + 1) % (truth.max() + 1)
+    noise = np.random.default_rng(0).normal(scale=0.1, size=(len(truth), 1))
+    kept = sample(np.eye(truth.max() + 1)[truth] + noise, truth) if features else {}
     content = io.BytesIO()
-    np.savez_compressed(content, allow_pickle=False, truth=truth, kmeans=predicted + 10)
+    np.savez_compressed(content, allow_pickle=False, truth=truth, kmeans=predicted + 10, **kept)
     write_atomic(file, content.getvalue())

@@ -4,6 +4,7 @@ from report.cases import Made, images, made
 from metagcd.protocol import ProtocolSpec
 from metagcd.report.page import render
 from metagcd.report.records import read_records
+from metagcd.types import Skipped
 
 
 @pytest.fixture
@@ -104,3 +105,31 @@ def test_hostile_names_stay_text(tmp_path):
     assert "<img src=x" not in page
     assert "<i>" not in page
     assert "&lt;script&gt;" in page
+
+
+def test_features_are_drawn_where_they_were_kept(page, tmp_path):
+    assert 'id="map"' not in page
+    assert 'href="#map"' not in page
+    made(tmp_path / "run", Made(features=True))
+    text = render(read_records([tmp_path / "run"]), data=images(Made().names))
+    part = text.split('<section id="map">')[1].split("</section>")[0]
+    assert "frozen, seed 0, after session 2" in part
+    assert "60 test images" in part
+    assert "novel: elk" in part
+    assert "var(--paper)" in part
+
+
+def test_time_and_memory_of_every_session_are_listed(page):
+    part = page.split("Time and memory of every session")[1].split("</table>")[0]
+    assert part.count("<td>2,000,000</td>") == 2 * 3
+    assert part.count("<td>1.5 ± 0.0</td>") == 2 * 3
+
+
+def test_what_was_skipped_is_told(page, tmp_path):
+    assert "No file of the source: all could be used." in page
+    made(tmp_path / "run", Made(skipped=tuple(Skipped(path=f"<{n}>.png", reason="cut short") for n in range(9))))
+    part = render(read_records([tmp_path / "run"])).split('<section id="skipped">')[1].split("</section>")[0]
+    assert "9 files of the source could not be used" in part
+    assert "these are the first 5" in part
+    assert part.count("cut short") == 5
+    assert "&lt;4&gt;.png" in part

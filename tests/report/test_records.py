@@ -4,6 +4,7 @@ from report.cases import Made, made
 
 from metagcd.errors import InputError
 from metagcd.report.records import read_records
+from metagcd.types import Skipped
 
 
 def test_a_record_holds_what_the_files_of_the_run_say(tmp_path):
@@ -74,3 +75,43 @@ def test_a_run_without_splits_and_answers_still_has_its_rows(tmp_path):
     assert record.answers == ()
     assert record.class_order is None
     assert record.known is None
+
+
+def test_features_of_the_first_seed_come_with_their_classes_and_are_no_readout(tmp_path):
+    (record,) = read_records([made(tmp_path / "run", Made(features=True))])
+    assert {answers.readout for answers in record.answers} == {"kmeans"}
+    assert (record.sample.seed, record.sample.session) == (0, 2)
+    assert record.sample.points.shape == (60, 5)
+    np.testing.assert_array_equal(record.sample.truth, record.answers[0].truth)
+    (other,) = read_records([made(tmp_path / "other")])
+    assert other.sample is None
+
+
+@pytest.mark.parametrize("rows", [[0, 1], [0, 1, 3], [0, -1, 2]])
+def test_features_that_do_not_fit_their_rows_are_refused(tmp_path, rows):
+    run = made(tmp_path / "run")
+    ids = np.zeros(3, dtype=np.int64)
+    np.savez(
+        run.seed(0) / "session-2.npz",
+        truth=ids,
+        kmeans=ids,
+        map_rows=np.array(rows),
+        map_points=np.zeros((3, 2), dtype=np.float16),
+    )
+    with pytest.raises(InputError, match="features and rows do not fit"):
+        read_records([run])
+
+
+def test_skipped_files_are_counted_and_the_first_are_named(tmp_path):
+    skipped = tuple(Skipped(path=f'{place}, "odd"\nname.png', reason="truncated") for place in range(7))
+    (record,) = read_records([made(tmp_path / "run", Made(skipped=skipped))])
+    assert record.skipped == 7
+    assert record.first_skipped == skipped[:5]
+
+
+@pytest.mark.parametrize("content", ["", "path,reason\none\n"])
+def test_a_damaged_list_of_skipped_files_is_named(tmp_path, content):
+    run = made(tmp_path / "run")
+    (run.path / "skipped.csv").write_text(content)
+    with pytest.raises(InputError, match=r"skipped\.csv is damaged"):
+        read_records([run])

@@ -23,7 +23,7 @@ def test_one_file_is_written_and_its_path_returned(tmp_path):
 
 
 def test_the_page_points_at_nothing_outside_itself(tmp_path):
-    made(tmp_path / "run")
+    made(tmp_path / "run", Made(features=True))
     text = write_report([tmp_path / "run"], tmp_path / "report.html", data=images(NAMES)).read_text(encoding="utf-8")
     targets = re.findall(r"""\b(?:src|href|action|srcset|poster|data)\s*=\s*["']?([^"'\s>]*)""", text)
     assert targets
@@ -33,7 +33,7 @@ def test_the_page_points_at_nothing_outside_itself(tmp_path):
 
 
 def test_every_link_inside_the_page_has_its_target(tmp_path):
-    made(tmp_path / "run")
+    made(tmp_path / "run", Made(features=True))
     text = write_report([tmp_path / "run"], tmp_path / "report.html", data=images(NAMES)).read_text(encoding="utf-8")
     ids = re.findall(r'\bid="([^"]+)"', text)
     assert len(ids) == len(set(ids))
@@ -41,7 +41,7 @@ def test_every_link_inside_the_page_has_its_target(tmp_path):
 
 
 def test_the_same_runs_give_the_same_bytes(tmp_path):
-    made(tmp_path / "run")
+    made(tmp_path / "run", Made(features=True))
     pages = [write_report([tmp_path / "run"], tmp_path / f"{name}.html", data=images(NAMES)) for name in "ab"]
     assert pages[0].read_bytes() == pages[1].read_bytes()
 
@@ -79,7 +79,7 @@ def test_the_page_opens_without_complaint_and_without_sideways_scrolling(tmp_pat
     from playwright.sync_api import sync_playwright
 
     names = ("ant", "b" * 200, "cat", "<script>alert(1)</script>", "elk")
-    made(tmp_path / "run", Made(names=names))
+    made(tmp_path / "run", Made(names=names, features=True))
     page = write_report([tmp_path / "run"], tmp_path / "report.html", data=images(names))
     complaints: list[str] = []
     asked: list[str] = []

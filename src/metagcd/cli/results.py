@@ -23,6 +23,7 @@ def table(
     assignment: Literal["global", "split"] = "global",
     cost: bool = False,
     summary: bool = False,
+    scores: bool = False,
 ) -> None:
     """Print the table of one or several runs: All/Old/New after each session, mean and spread over seeds.
 
@@ -33,9 +34,13 @@ def table(
         assignment: One map from clusters to classes (global), or one each for Old and New (split).
         cost: Print training time and memory instead.
         summary: Print means over sessions, forgetting and discovery instead.
+        scores: Print how far clusters agree with classes after each session (NMI, ARI) instead.
     """
     from metagcd import results
 
+    if scores:
+        _scores(_runs(runs), format)
+        return
     rows = tuple(row for run in _runs(runs) for row in run.rows())
     if format in ("csv", "json"):
         print((results.to_csv if format == "csv" else results.to_json)(rows), end="")
@@ -86,6 +91,19 @@ def show(table: "Table", narrow: "Table | None" = None, *, coloured: str = "") -
     Console(width=max(width, console.width), highlight=False).print(drawing)
     for note in table.notes:
         console.print(note, markup=False, soft_wrap=True)
+
+
+def _scores(runs: "list[RunDirectory]", format: str) -> None:
+    from metagcd.cli.scores import agreement_table, agreements, agreements_to_json
+    from metagcd.results import FORMATS
+
+    found = agreements(runs)
+    if format == "json":
+        print(agreements_to_json(found), end="")
+    elif format == "text":
+        show(agreement_table(found))
+    else:
+        print(FORMATS[format](agreement_table(found)), end="")
 
 
 def _drawn(table: "Table", coloured: str) -> "Drawing":

@@ -11,6 +11,7 @@ from metagcd.cluster import kmeans
 from metagcd.errors import unknown_name
 from metagcd.evaluate import clustering_accuracy
 from metagcd.experiment.config import ReadoutConfig
+from metagcd.experiment.sample import sample
 from metagcd.methods.learner import KeepsStatistics, Learner
 from metagcd.methods.readout import Statistics, grouped
 from metagcd.results import SCORES, Row
@@ -39,6 +40,8 @@ class Reading:
 
     readout: str
     repeats: tuple[Int[Array, " n"], ...]
+    features: Float[Array, "n d"] | None = None
+    """What the class ids were read from, where that was features."""
 
     @property
     def predicted(self) -> Int[Array, " n"]:
@@ -70,7 +73,7 @@ def read_off(learner: Learner, examination: Examination, config: ReadoutConfig, 
                 clustered(features, examination.classes, known, seed=seed + repeat, restarts=config.restarts)
                 for repeat in range(config.repeats)
             )
-        found.append(Reading(readout=name, repeats=repeats))
+        found.append(Reading(readout=name, repeats=repeats, features=features))
     return tuple(found)
 
 
@@ -101,9 +104,12 @@ def score(reading: Reading, examination: Examination, base: Row) -> list[Row]:
 
 
 def keep_predictions(path: Path, examination: Examination, readings: tuple[Reading, ...]) -> None:
-    """Write truth and class ids (of a repeated read-out the first), from which other scores can be made later."""
+    """Write truth, class ids (of a repeated read-out the first) and some features, for other scores and a map later."""
     content = io.BytesIO()
     arrays = {"truth": examination.truth} | {reading.readout: reading.predicted for reading in readings}
+    features = next((reading.features for reading in readings if reading.features is not None), None)
+    if features is not None:
+        arrays |= sample(features, examination.truth)
     np.savez_compressed(content, allow_pickle=False, **arrays)
     write_atomic(path, content.getvalue())
 

@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from metagcd.report.confusion import Confusion
 from metagcd.report.strokes import BOUNDARY, FILL, FULL, INK, PAPER, stroke
+from metagcd.report.words import plain, short
 from metagcd.results import SCORES, Row, cell, pick
 from metagcd.runs import write_atomic
 from metagcd.types import Array
@@ -106,7 +107,7 @@ def confusion_figures(
     panels: Sequence[Axes] = figure.subplots(1, len(matrices), squeeze=False)[0]
     for panel, (title, matrix) in zip(panels, matrices.items(), strict=True):
         _draw_confusion(panel, matrix.shares, known=known, names=names)
-        _dress(panel, _plain(title), "cluster, by the class it is mapped to", "true class")
+        _dress(panel, plain(title), "cluster, by the class it is mapped to", "true class")
         panel.grid(visible=False)
     return figure
 
@@ -139,9 +140,9 @@ def score_curves(rows: Sequence[Row], score: str) -> list[Curve]:
 
 def _lines(rows: Sequence[Row]) -> list[tuple[str, tuple[Row, ...]]]:
     pairs = dict.fromkeys((row.method, row.readout) for row in rows)
-    plain = len({readout for _, readout in pairs}) == 1
+    single = len({readout for _, readout in pairs}) == 1
     return [
-        (method if plain else f"{method}, {readout}", pick(rows, method=method, readout=readout))
+        (method if single else f"{method}, {readout}", pick(rows, method=method, readout=readout))
         for method, readout in pairs
     ]
 
@@ -173,7 +174,7 @@ def _draw(panel: Axes, curves: Sequence[Curve]) -> None:
             marker=how.marker,
             markersize=5,
             linewidth=1.8,
-            label=_plain(curve.label),
+            label=plain(curve.label),
         )
 
 
@@ -185,9 +186,9 @@ def _draw_confusion(panel: Axes, shares: Float[Array, "c k"], *, known: int | No
     if classes <= NUMBERED:
         _number(panel, shares)
     every = -(-classes // NAMED)
-    panel.set_yticks(range(0, classes, every), [_short(labels[place]) for place in range(0, classes, every)])
+    panel.set_yticks(range(0, classes, every), [short(labels[place]) for place in range(0, classes, every)])
     marks = [*range(0, classes, every), *range(classes, columns)] if every == 1 else [*range(0, classes, every)]
-    words = [_short(labels[place]) if place < classes else "+" for place in marks]
+    words = [short(labels[place]) if place < classes else "+" for place in marks]
     panel.set_xticks(marks, words, rotation=90 if max(map(len, words), default=0) > 3 else 0)
     if known is not None and 0 < known < classes:
         for line in (panel.axhline, panel.axvline):
@@ -226,14 +227,3 @@ def _number(panel: Axes, shares: Float[Array, "c k"]) -> None:
         share = float(shares[row, column])
         colour = PAPER if share > FULL else INK
         panel.text(float(column), float(row), f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=8)
-
-
-def _short(name: str, width: int = 14) -> str:
-    text = " ".join(name.split())
-    # Names of one kind often differ at the end alone.
-    return _plain(text if len(text) <= width else f"{text[: width // 2]}…{text[1 - width // 2 :]}")
-
-
-def _plain(text: str) -> str:
-    """Return text that is not taken for a formula."""
-    return text.replace("$", r"\$")

@@ -14,12 +14,15 @@ from metagcd.report import figures
 from metagcd.report.confusion import Confusion, confusion, summed
 from metagcd.report.gallery import Size, class_names, data_of, galleries
 from metagcd.report.inline import inline_svg
+from metagcd.report.map import map_figure
 from metagcd.report.records import Record
-from metagcd.results import Row, Table, cell, cost_table, pick, session_table
+from metagcd.results import Row, Table, cell, cost_table, pick, session_table, stage_table
 from metagcd.types import Dataset
 
 SIDE_BY_SIDE = 3
 """Sessions that fit on the page beside one another."""
+MAPS = 10
+"""Runs whose features are drawn; a map is the largest thing on the page."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Scores:
     headline: Table
     others: tuple[Table, ...]
     cost: Table
+    stages: Table
+    """Time and memory of every session."""
     accuracy: str
     forgetting: str | None
     counts: str | None
@@ -50,6 +55,17 @@ class Part:
     known: int | None
     per_class: tuple[tuple[str, str, int, float, str], ...]
     """Class, whether known or novel, test images of all seeds, mean accuracy, and accuracy in words."""
+
+
+@dataclass(frozen=True)
+class Map:
+    """Features of the test images of one run on a plane."""
+
+    label: str
+    seed: int
+    session: int
+    images: int
+    picture: str
 
 
 @dataclass(frozen=True)
@@ -80,6 +96,7 @@ def render(records: Sequence[Record], *, data: Dataset | None = None) -> str:
         title=_title([record.label for record in records]),
         scores=[_scores(source, records, place) for place, source in enumerate(sources)],
         parts=parts,
+        maps=_maps(records, names),
         galleries=galleries(pairs, Size()),
         protocols=_draws(records),
         notes=_notes(records),
@@ -109,6 +126,7 @@ def _scores(source: str, records: Sequence[Record], place: int) -> Scores:
         headline=session_table(rows),
         others=tuple(session_table(rows, partition=partition, assignment=assignment) for partition, assignment in ways),
         cost=cost_table(rows),
+        stages=stage_table(rows),
         accuracy=_inline(figures.accuracy_figure(rows), f"accuracy{place}", "Accuracy after every session"),
         forgetting=_inline(figures.forgetting_figure(rows), f"forgetting{place}", "Forgetting") if last else None,
         counts=_inline(figures.class_count_figure(rows, met), f"counts{place}", "Classes told apart")
@@ -136,6 +154,18 @@ def _parts(record: Record, names: tuple[str, ...], prefix: str) -> list[Part]:
         picture = _inline(figure, f"{prefix}-{len(parts)}", f"Confusion matrix of {record.label}, {readout}")
         parts.append(Part(record.label, readout, picture, record.known, _per_class(matrices, record, names)))
     return parts
+
+
+def _maps(records: Sequence[Record], names: Mapping[str, tuple[str, ...]]) -> list[Map]:
+    """Return the maps of the first runs that kept features."""
+    maps: list[Map] = []
+    for record in records:
+        if record.sample is not None and len(maps) < MAPS:
+            figure = map_figure(record.sample, known=record.known, names=names[record.label])
+            picture = _inline(figure, f"map-{len(maps)}", f"Map of the features of {record.label}")
+            found = record.sample
+            maps.append(Map(record.label, found.seed, found.session, len(found.truth), picture))
+    return maps
 
 
 def _per_class(

@@ -1,5 +1,6 @@
 """What a report needs of a run, read from the files of its directory."""
 
+import csv
 import io
 import tomllib
 import zipfile
@@ -10,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from metagcd.errors import InputError
 from metagcd.protocol import Protocol, read_manifest
-from metagcd.results import Row
+from metagcd.results import MAP_POINTS, MAP_ROWS, Row
 from metagcd.runs import RunDirectory, existing_run, read_text
-from metagcd.types import Array
+from metagcd.types import Array, Skipped
+
+FIRST_SKIPPED = 5
+"""Skipped files that are named; the others are counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +33,16 @@ class Answers:
     truth: Int[Array, " n"]
     """Classes, numbered in the order in which they were met."""
     predicted: Int[Array, " n"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """Features of some test images of a session, reduced to their principal components, beside the truth."""
+
+    seed: int
+    session: int
+    truth: Int[Array, " n"]
+    points: Float[Array, "n d"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +60,11 @@ class Record:
     """Per seed; seeds whose split was not kept are absent."""
     answers: tuple[Answers, ...]
     """Of the last session of every seed."""
+    sample: Sample | None = None
+    """Of the last session of the first seed that has one."""
+    skipped: int = 0
+    """Files of the source that could not be used."""
+    first_skipped: tuple[Skipped, ...] = ()
 
     @property
     def source(self) -> Mapping[str, Any]:
@@ -92,6 +111,8 @@ def _read(run: RunDirectory) -> Record:
     seeds = sorted({row.seed for row in rows})
     splits = {seed: run.seed(seed) / "split.json" for seed in seeds}
     last = {seed: max(row.session for row in rows if row.seed == seed) for seed in seeds}
+    samples = (_sample(run, seed, last[seed]) for seed in seeds)
+    skipped = _skipped(run.path / "skipped.csv")
     return Record(
         run=run,
         label=rows[0].method,
@@ -99,26 +120,63 @@ def _read(run: RunDirectory) -> Record:
         about=run.about(),
         config=config,
         protocols={seed: read_manifest(file) for seed, file in splits.items() if file.exists()},
-        answers=tuple(answer for seed in seeds for answer in _answers(run, seed, last[seed])),
+        answers=tuple(answer for seed in seeds for answer in read_answers(run, seed, last[seed])),
+        sample=next((found for found in samples if found is not None), None),
+        skipped=len(skipped),
+        first_skipped=skipped[:FIRST_SKIPPED],
     )
 
 
-def _answers(run: RunDirectory, seed: int, session: int) -> list[Answers]:
-    file = run.seed(seed) / f"session-{session}.npz"
+def read_answers(run: RunDirectory, seed: int, session: int) -> tuple[Answers, ...]:
+    """Return what every read-out answered in a session; nothing where that was not kept."""
+    arrays = _kept(_file(run, seed, session))
+    return tuple(
+        Answers(seed=seed, session=session, readout=name, truth=arrays["truth"], predicted=predicted)
+        for name, predicted in sorted(arrays.items())
+        if name not in ("truth", MAP_ROWS, MAP_POINTS)
+    )
+
+
+def _file(run: RunDirectory, seed: int, session: int) -> Path:
+    return run.seed(seed) / f"session-{session}.npz"
+
+
+def _kept(file: Path) -> dict[str, Array]:
+    """Return the arrays of a session's file, classes and rows as whole numbers; none where there is no file."""
     if not file.exists():
-        return []
+        return {}
     try:
         with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        truth = arrays.pop("truth").astype(np.int64)
+        whole = {name: array.astype(np.int64) for name, array in arrays.items() if name != MAP_POINTS}
+        length = whole["truth"].shape
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{file} is damaged; remove it, or repeat the run, to make the report.") from error
-    if any(array.shape != truth.shape for array in arrays.values()):
+    if any(array.shape != length for name, array in whole.items() if name != MAP_ROWS):
         raise InputError(f"{file} is damaged: its arrays differ in length; remove it to make the report.")
-    return [
-        Answers(seed=seed, session=session, readout=name, truth=truth, predicted=predicted.astype(np.int64))
-        for name, predicted in sorted(arrays.items())
-    ]
+    return arrays | whole
+
+
+def _sample(run: RunDirectory, seed: int, session: int) -> Sample | None:
+    file = _file(run, seed, session)
+    arrays = _kept(file)
+    if MAP_ROWS not in arrays or MAP_POINTS not in arrays:
+        return None
+    rows, points, truth = arrays[MAP_ROWS], arrays[MAP_POINTS], arrays["truth"]
+    inside = rows.size > 0 and rows.min() >= 0 and rows.max() < len(truth)
+    if points.ndim != 2 or rows.shape != points.shape[:1] or not inside:
+        raise InputError(f"{file} is damaged: features and rows do not fit; remove it to make the report.")
+    return Sample(seed=seed, session=session, truth=truth[rows], points=points.astype(np.float32))
+
+
+def _skipped(file: Path) -> tuple[Skipped, ...]:
+    """Return the files of the source that the run listed as unusable."""
+    if not file.exists():
+        return ()
+    lines = list(csv.reader(io.StringIO(read_text(file), newline="")))
+    if not lines or any(len(line) != 2 for line in lines):
+        raise InputError(f"{file} is damaged: a line must hold path and reason; remove it to make the report.")
+    return tuple(Skipped(path=path, reason=reason) for path, reason in lines[1:])
 
 
 def _labelled(record: Record, label: str) -> Record:

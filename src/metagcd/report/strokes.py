@@ -11,6 +11,8 @@ BOUNDARY = "#e5484d"
 """Red of the line between known and novel."""
 FILL = "#2563eb"
 """Blue of a full cell; lighter cells let the paper shine through."""
+GROUND = "#fdfdfe"
+"""Ground of words on a figure; inside a page it is the colour of the page."""
 FULL = 0.8
 """Share from which on figures inside a cell are light: there dark ink would fall below a contrast of 4.5."""
 
