@@ -22,6 +22,10 @@ T = TypeVar("T")
 Rows = Int64[Array, "_"]
 
 
+def _whole(n: int) -> slice:
+    return slice(n)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Loading:
     """How batches are read. At most `ahead` batches of bytes wait in memory beside the one in use."""
@@ -36,6 +40,8 @@ class Loading:
     """Batches that are read before they are asked for."""
     skip: int = 0
     """Training batches left out at the start of the epoch, where an interrupted one goes on."""
+    part: Callable[[int], slice] = _whole
+    """Which places of a training batch are read here, where several processes share it."""
     device: str | torch.device = "cpu"
     """Where views are made: bytes travel there, a quarter of what views would be."""
 
@@ -97,12 +103,12 @@ def prefetch(read: Callable[[Rows], T], order: Iterable[Rows], *, threads: int =
 def load_views(
     images: Images, *, spec: InputSpec, augmentation: Augmentation, seeds: Seeds, epoch: int, loading: Loading
 ) -> Generator[tuple[Rows, Float32[Tensor, "two_b 3 s s"]]]:
-    """Yield one epoch: the rows of each batch, and view 1 of its images stacked on view 2.
+    """Yield one epoch: the rows of each batch that are read here, and view 1 of its images stacked on view 2.
 
     An image's views depend on the seeds, the epoch and its row in the set it was first taken from; on nothing else.
     """
     order = batches(len(images), batch=loading.batch, seeds=seeds, epoch=epoch, drop_last=loading.drop_last)
-    order = order[loading.skip :]
+    order = [rows[loading.part(len(rows))] for rows in order[loading.skip :]]
     numbers, seed = origin(images)[1].astype(np.int64), seeds.integer("views")
     with closing(_read(images, order, loading)) as batches_read:
         for rows, pixels in batches_read:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from metagcd.data.loader import Loading, batches, load_evaluation, load_views
 from metagcd.data.views import Augmentation
+from metagcd.engine.distributed import Ranks, ranks_of
 from metagcd.engine.runtime import Runtime
 from metagcd.models import Encoder
 from metagcd.models.bank_key import PLAIN, BankKey
@@ -30,6 +31,7 @@ class Batch:
     rows: Int64[Array, " b"]
     """Positions of the images in the set they are fed from."""
     tokens: Float[Tensor, "two_b ..."]
+    """Of all images of the batch, or of this process's part where several share it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,7 @@ class Feed:
     def training(self, *, batch: int, first: int, last: int) -> Iterator[Batch]:
         """Yield the batches of steps first..last-1, counted over all epochs."""
         per_epoch, banks = self.steps(batch), self.runtime.banks
+        self.ranks.require_share(min(batch, len(self.images)))
         for epoch in range(first // per_epoch, -(-last // per_epoch)):
             skip = max(first - epoch * per_epoch, 0)
             stop = min(last - epoch * per_epoch, per_epoch)
@@ -74,6 +77,11 @@ class Feed:
                 epoch_batches = self._epoch(epoch, batch, skip)
             with closing(epoch_batches) as found:
                 yield from islice(found, stop - skip)
+
+    @property
+    def ranks(self) -> Ranks:
+        """Return which of the processes that share the batches this is."""
+        return ranks_of(self.runtime.fabric)
 
     def evaluation(self) -> Iterator[Float[Tensor, "b ..."]]:
         """Yield the trunk outputs of the plain views of all images, in order."""
@@ -87,15 +95,18 @@ class Feed:
 
     def _epoch(self, epoch: int, batch: int, skip: int) -> Generator[Batch]:
         """Yield batches of views that no other epoch shows."""
-        for rows, views in load_views(
+        order = batches(len(self.images), batch=batch, seeds=self.seeds, epoch=epoch, drop_last=True)[skip:]
+        found = load_views(
             self.images,
             spec=self.encoder.spec,
             augmentation=self.augmentation,
             seeds=self.seeds,
             epoch=epoch,
             loading=self._loading(batch, skip),
-        ):
-            yield Batch(rows, self._trunk(views))
+        )
+        with closing(found):
+            for rows, (_, views) in zip(order, found, strict=True):
+                yield Batch(rows, self._trunk(views))
 
     def _kept(self, epoch: int, batch: int, skip: int, coming: int) -> Generator[Batch]:
         """Yield batches of views that were drawn once; `coming` batches in all show views of this draw."""
@@ -103,7 +114,8 @@ class Feed:
         order = batches(len(self.images), batch=batch, seeds=self.seeds, epoch=epoch, drop_last=True)[skip:]
         pair = config.pair(self.seeds.integer("pairs"), epoch)
         planned = 2 * coming * min(batch, len(self.images))
-        with closing(self._outputs(order, pair, redraw=config.redraw(epoch), planned=planned)) as found:
+        own = [rows[self.ranks.part(len(rows))] for rows in order]
+        with closing(self._outputs(own, pair, redraw=config.redraw(epoch), planned=planned)) as found:
             for rows, tokens in zip(order, found, strict=True):
                 yield Batch(rows, tokens)
 
@@ -135,7 +147,10 @@ class Feed:
         return banks.outputs(source, [place[rows] for rows in order], views, planned=planned)
 
     def _loading(self, batch: int, skip: int = 0) -> Loading:
-        return Loading(batch=batch, skip=skip, threads=self.runtime.threads, device=self.runtime.fabric.device)
+        runtime = self.runtime
+        return Loading(
+            batch=batch, skip=skip, part=self.ranks.part, threads=runtime.threads, device=runtime.fabric.device
+        )
 
     def _trunk(self, views: Float[Tensor, "b 3 s s"]) -> Float[Tensor, "b ..."]:
         with torch.no_grad(), self.runtime.fabric.autocast():

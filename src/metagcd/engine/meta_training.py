@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from metagcd.engine.checkpoint import State, restore_training, training_state
+from metagcd.engine.distributed import average
 from metagcd.engine.feed import Batch
 from metagcd.engine.meta import meta_gradient
 from metagcd.engine.meta_task import MetaWork, Task, draw_task, sit
@@ -73,6 +74,7 @@ def _outer_update(work: MetaWork, optimiser: Optimizer, task: Task, place: int) 
     plan, step = work.plan, task.number * work.plan.sessions + place
     sitting, parameters = sit(work, task, place), parameters_of(work.network)
     loss, gradient = meta_gradient(sitting.problem(work.objectives), parameters, plan.inner)
+    average(list(gradient.values()), work.feed.ranks)
     for name, parameter in parameters.items():
         parameter.grad = gradient[name]
     clip = math.inf if plan.outer.clip is None else plan.outer.clip

@@ -66,4 +66,4 @@ def validation_loss(work: MetaWork) -> float:
         for place in range(work.plan.sessions):
             problem = sit(work, task, place).problem(work.objectives)
             losses.append(float(problem.outer(adapt(problem, parameters, work.plan.inner))))
-    return float(np.mean(losses))
+    return work.feed.runtime.fabric.broadcast(float(np.mean(losses)))  # processes that share the work end it together

@@ -1,6 +1,7 @@
 """Where training runs, what it tells, and where it keeps its place."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 Precision = Literal["32-true", "bf16-mixed"]
+PATIENCE = timedelta(days=1)
+"""How long a process waits for the others: while one fills a bank, say. What started them notices when one ends."""
 
 
 @cache
@@ -23,16 +26,18 @@ def processor() -> "Fabric":
     return fabric_on("cpu")
 
 
-def fabric_on(device: str = "auto", *, devices: int = 1, precision: Precision = "32-true") -> "Fabric":
-    """Return a Fabric for `auto`, `cpu` or `cuda`."""
+def fabric_on(device: str = "auto", *, devices: int = 1, nodes: int = 1, precision: Precision = "32-true") -> "Fabric":
+    """Return a Fabric for `auto`, `cpu` or `cuda`; of several devices or nodes, it is yet to be launched."""
     from lightning_fabric import Fabric
+    from lightning_fabric.strategies import DDPStrategy
 
     if device not in {"auto", "cpu", "cuda"}:
         raise InputError(f"`device` must be auto, cpu or cuda; got {device}.")
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError("There is no CUDA device here; use `--device cpu`, or see `metagcd doctor`.")
     accelerator = "cuda" if device == "auto" and torch.cuda.is_available() else "cpu" if device == "auto" else device
-    return Fabric(accelerator=accelerator, devices=devices, precision=precision)
+    strategy = DDPStrategy(timeout=PATIENCE) if devices * nodes > 1 else "auto"
+    return Fabric(accelerator=accelerator, devices=devices, num_nodes=nodes, strategy=strategy, precision=precision)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from metagcd.engine.checkpoint import Keeper, State, restore_training, training_state
+from metagcd.engine.distributed import average
 from metagcd.engine.feed import Batch, Feed
 from metagcd.errors import InputError
 
@@ -82,6 +83,7 @@ def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage)
                 loss = objective(batch)
             optimiser.zero_grad()
             runtime.fabric.backward(loss)
+            average([p.grad for p in parameters if p.grad is not None], feed.ranks)
             if stage.optimisation.clip is not None:
                 torch.nn.utils.clip_grad_norm_(parameters, stage.optimisation.clip)
             optimiser.step()

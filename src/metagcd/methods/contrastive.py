@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from metagcd.config import to_mapping
+from metagcd.engine.distributed import ALONE, Ranks, ranks_of, through
 from metagcd.engine.training import Stage
 from metagcd.methods.learner import Setting
 from metagcd.models import Encoder, ProjectionHead
@@ -28,20 +29,24 @@ class HeadConfig:
 class Network(nn.Module):
     """What is trained: the encoder's tail and the projection head."""
 
-    def __init__(self, encoder: Encoder, config: HeadConfig) -> None:
+    def __init__(self, encoder: Encoder, config: HeadConfig, ranks: Ranks = ALONE) -> None:
         super().__init__()
+        self.ranks = ranks
         self.tail = encoder.tail
         self.head = ProjectionHead(encoder.dim, hidden=config.hidden, bottleneck=config.bottleneck, width=config.width)
 
-    def forward(self, tokens: Float[Tensor, "n ..."]) -> Float[Tensor, "n n"]:
-        """Return the cosine similarities of the projections of trunk outputs."""
-        return self.head.similarity(self.tail(tokens))
+    def forward(self, tokens: Float[Tensor, "own ..."], images: int | None = None) -> Float[Tensor, "n n"]:
+        """Return the cosine similarities of the projections of trunk outputs.
+
+        Processes that share a batch say how many images it has, and get the similarities of all its views.
+        """
+        return self.head.similarity(through(self.tail, tokens, images=images or len(tokens) // 2, ranks=self.ranks))
 
 
 def make_network(config: HeadConfig, setting: Setting) -> Network:
     """Return the network on the device where training runs; its head is drawn from the setting's seeds."""
     with setting.seeds.torch_scope("head"):
-        network = Network(setting.encoder, config)
+        network = Network(setting.encoder, config, ranks_of(setting.runtime.fabric))
     setting.encoder.to(setting.runtime.fabric.device)
     return network.to(setting.runtime.fabric.device)
 

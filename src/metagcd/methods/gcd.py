@@ -87,7 +87,7 @@ class Gcd:
 
         def objective(batch: Batch) -> Float[Tensor, ""]:
             return labelled_from_similarity(
-                self._network(batch.tokens),
+                self._network(batch.tokens, len(batch.rows)),
                 labels[torch.as_tensor(batch.rows, device=labels.device)],
                 balance=config.balance,
                 unsupervised_temperature=config.unsupervised_temperature,
@@ -103,7 +103,8 @@ class Gcd:
         config, feed = self.config, self._clusters.feed(unlabelled.images)
 
         def objective(batch: Batch) -> Float[Tensor, ""]:
-            return info_nce_from_similarity(self._network(batch.tokens), temperature=config.unsupervised_temperature)
+            similarity = self._network(batch.tokens, len(batch.rows))
+            return info_nce_from_similarity(similarity, temperature=config.unsupervised_temperature)
 
         stage = Stage(
             name=f"session-{self._clusters.session}",

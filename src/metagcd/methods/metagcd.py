@@ -178,7 +178,7 @@ class MetaGcd:
         config, feed = self.config, self._clusters.feed(unlabelled.images)
 
         def objective(batch: Batch) -> Float[Tensor, ""]:
-            return neighbour_loss(*self._network.scored(batch.tokens), config.neighbours)
+            return neighbour_loss(*self._network.scored(batch.tokens, len(batch.rows)), config.neighbours)
 
         stage = Stage(
             name=f"session-{self._clusters.session}",
@@ -208,7 +208,7 @@ class MetaGcd:
 
     def _labelled_loss(self, batch: Batch, classes: Classes) -> Float[Tensor, ""]:
         return labelled_from_similarity(
-            self._network(batch.tokens),
+            self._network(batch.tokens, len(batch.rows)),
             classes,
             balance=self.config.balance,
             unsupervised_temperature=self.config.unsupervised_temperature,
@@ -216,9 +216,9 @@ class MetaGcd:
         )
 
     def _inner_loss(self, parameters: Parameters, batch: Batch) -> Float[Tensor, ""]:
-        similarity, scores = call(self._network, parameters, batch.tokens, method="scored")
+        similarity, scores = call(self._network, parameters, batch.tokens, len(batch.rows), method="scored")
         return neighbour_loss(similarity, scores, self.config.neighbours)
 
     def _outer_loss(self, parameters: Parameters, batch: Batch, classes: Classes) -> Float[Tensor, ""]:
-        similarity = call(self._network, parameters, batch.tokens)
+        similarity = call(self._network, parameters, batch.tokens, len(batch.rows))
         return supcon_from_similarity(similarity, classes, temperature=self.config.supervised_temperature)

@@ -6,6 +6,7 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from metagcd.engine.distributed import through
 from metagcd.losses import (
     Attention,
     Positiveness,
@@ -49,20 +50,22 @@ class ScoredNetwork(nn.Module):
     def __init__(self, config: NeighbourConfig, head: HeadConfig, setting: Setting) -> None:
         super().__init__()
         network = make_network(head, setting)
-        self.tail, self.head = network.tail, network.head
+        self.tail, self.head, self.ranks = network.tail, network.head, network.ranks
         self.attention: Attention | None = None
         if config.attention == "learned":
             with setting.seeds.torch_scope("attention"):
                 self.attention = Attention(head.bottleneck, width=config.attention_width)
             self.attention.to(setting.runtime.fabric.device)
 
-    def forward(self, tokens: Float[Tensor, "n ..."]) -> Float[Tensor, "n n"]:
-        """Return the cosine similarities of the projections of trunk outputs."""
-        return self.head.similarity(self.tail(tokens))
+    def forward(self, tokens: Float[Tensor, "own ..."], images: int) -> Float[Tensor, "n n"]:
+        """Return the cosine similarities of the projections of trunk outputs, of a batch of so many images."""
+        return self.head.similarity(through(self.tail, tokens, images=images, ranks=self.ranks))
 
-    def scored(self, tokens: Float[Tensor, "n ..."]) -> tuple[Float[Tensor, "n n"], Float[Tensor, "n n"] | None]:
+    def scored(
+        self, tokens: Float[Tensor, "own ..."], images: int
+    ) -> tuple[Float[Tensor, "n n"], Float[Tensor, "n n"] | None]:
         """Return the similarities, and the scores f1.f2 of all pairs where they are learned."""
-        h = self.tail(tokens)
+        h = through(self.tail, tokens, images=images, ranks=self.ranks)
         scores = None if self.attention is None else self.attention(self.head.bottleneck(h))
         return self.head.similarity(h), scores
 
