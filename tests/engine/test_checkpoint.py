@@ -115,3 +115,56 @@ def test_a_keeper_waits_between_two_saves(tmp_path):
     assert not keeper.due("stage")
     keeper.keep("stage", State({}, {}))
     assert not keeper.due("stage")
+
+
+def steps_in(folder):
+    return {file.name: load_state(file).values["step"] for file in sorted(folder.iterdir())}
+
+
+def test_the_last_states_of_a_stage_are_kept_and_older_ones_removed(tmp_path):
+    keeper = Keeper(tmp_path, last=3)
+    for step in range(6):
+        keeper.keep("one", State({}, {"step": step}))
+        keeper.keep("one-more", State({}, {"step": -step}))
+    one = {"one.safetensors": 5, "one.1.safetensors": 4, "one.2.safetensors": 3}
+    more = {"one-more.safetensors": -5, "one-more.1.safetensors": -4, "one-more.2.safetensors": -3}
+    assert steps_in(tmp_path) == one | more
+    Keeper(tmp_path, last=1).keep("one", State({}, {"step": 6}))
+    assert steps_in(tmp_path) == {"one.safetensors": 6} | more
+
+
+def test_the_newest_state_that_can_be_read_is_found_and_outlives_the_next_save(tmp_path):
+    keeper = Keeper(tmp_path, last=2)
+    for step in range(2):
+        keeper.keep("one", State({}, {"step": step}))
+    newest = tmp_path / "one.safetensors"
+    newest.write_bytes(newest.read_bytes()[:20])
+    assert keeper.find("one").values["step"] == 0
+    keeper.keep("one", State({}, {"step": 7}))
+    assert steps_in(tmp_path) == {"one.safetensors": 7, "one.1.safetensors": 0}
+
+
+def test_states_of_which_none_can_be_read_are_an_error_that_names_the_newest(tmp_path):
+    keeper = Keeper(tmp_path, last=2)
+    for _ in range(2):
+        keeper.keep("one", State({}, {"step": 0}))
+    for file in tmp_path.iterdir():
+        file.write_bytes(b"")
+    with pytest.raises(InputError, match=r"one\.safetensors"):
+        keeper.find("one")
+
+
+@pytest.mark.parametrize("renamed", [1, 2])
+def test_an_end_between_renaming_and_saving_loses_no_state(tmp_path, renamed):
+    keeper = Keeper(tmp_path, last=3)
+    for step in range(3):
+        keeper.keep("one", State({}, {"step": step}))
+    (tmp_path / "one.1.safetensors").replace(tmp_path / "one.2.safetensors")
+    if renamed == 2:
+        (tmp_path / "one.safetensors").replace(tmp_path / "one.1.safetensors")
+    assert keeper.find("one").values["step"] == 2
+
+
+def test_keeping_no_state_is_refused():
+    with pytest.raises(InputError, match="At least 1 state"):
+        Keeper(last=0)

@@ -74,7 +74,7 @@ def test_classes_are_numbered_as_they_are_met(tmp_path):
 def test_only_the_last_state_of_a_learner_is_kept(whole):
     files = {file.name for file in (whole["gcd"].directory / "seed-0").iterdir()}
     sessions = {f"session-{session}.{end}" for session in range(3) for end in ("npz", "rows.jsonl")}
-    assert files == {*sessions, "session-2.safetensors", "split.json"}
+    assert files == {*sessions, "session-2.safetensors", "split.json", "metrics.jsonl"}
 
 
 def test_a_run_can_be_repeated_from_its_own_configuration(tmp_path, whole):

@@ -52,6 +52,10 @@ def run(
     device: Literal["auto", "cpu", "cuda"] = "auto",
     precision: Literal["32-true", "bf16-mixed"] = "32-true",
     threads: int = 2,
+    save_every: float = 1.0,
+    keep: int = 1,
+    tensorboard: bool = False,
+    micro_batch: int | None = None,
     quiet: bool = False,
     json: bool = False,
 ) -> None:
@@ -68,6 +72,10 @@ def run(
         device: Where to train.
         precision: Of training; bf16-mixed for graphics processors that have it.
         threads: Threads that read images ahead.
+        save_every: Minutes between two saves of training under way.
+        keep: Saved states of a stage that stay; when the newest is damaged, the one before it is gone on from.
+        tensorboard: Write event files for TensorBoard beside seed-N/metrics.jsonl.
+        micro_batch: Views computed at a time; by default a whole batch, and fewer when memory runs out.
         quiet: Show no progress.
         json: Print the rows as JSON lines instead of a table, and no progress.
     """
@@ -85,7 +93,15 @@ def run(
     chosen = effective(preset, overrides, config)
     if split:
         chosen = replace(chosen, split=split)
-    hardware = Hardware(device=device, precision=precision, threads=threads)
+    hardware = Hardware(
+        device=device,
+        precision=precision,
+        threads=threads,
+        save_every=60 * save_every,
+        keep=keep,
+        tensorboard=tensorboard,
+        micro_batch=micro_batch,
+    )
     place = Path(directory) if directory else _own_directory(config) or _directory(chosen, Path(root))
     results = _carried_out(chosen, place, quiet=quiet or json, hardware=hardware)
     if json:

@@ -48,27 +48,64 @@ class Keeper:
     folder: Path | None = None
     every: float = 60.0
     """Seconds between two saves within a stage."""
+    last: int = 1
+    """States of a stage that are kept: STAGE.safetensors is the newest, STAGE.1.safetensors the one before it."""
     _saved: dict[str, float] = field(default_factory=dict[str, float], compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        """Refuse to keep nothing."""
+        if self.last < 1:
+            raise InputError(f"At least 1 state of a stage has to be kept; got {self.last}.")
+
     def find(self, stage: str) -> State | None:
-        """Return the last state of the stage."""
+        """Return the newest state of the stage that can be read; raise when there are states and none can be."""
         self._saved[stage] = time.monotonic()
-        path = self._path(stage)
-        return load_state(path) if path is not None and path.exists() else None
+        damaged: dict[Path, InputError] = {}
+        for path in self._states(stage):
+            try:
+                state = load_state(path)
+            except InputError as error:
+                damaged[path] = error
+                continue
+            for newer in damaged:
+                newer.unlink(missing_ok=True)  # or the next save would put it in the place of this one
+            return state
+        if damaged:
+            raise next(iter(damaged.values()))
+        return None
 
     def due(self, stage: str) -> bool:
         """Say whether it is time to save."""
         return self.folder is not None and time.monotonic() - self._saved.get(stage, 0.0) >= self.every
 
     def keep(self, stage: str, state: State) -> None:
-        """Save the state of the stage in place of its last one."""
-        path = self._path(stage)
-        if path is not None:
-            save_state(path, state)
-            self._saved[stage] = time.monotonic()
+        """Save the state of the stage, and remove the oldest where there are more than are kept.
 
-    def _path(self, stage: str) -> Path | None:
-        return None if self.folder is None else self.folder / f"{stage}.safetensors"
+        Ended at any moment, this leaves a state that is whole if there was one.
+        """
+        if self.folder is None:
+            return
+        for path in self._states(stage)[self.last :]:
+            path.unlink()
+        for age in range(self.last - 1, 0, -1):
+            younger = self._path(self.folder, stage, age - 1)
+            if younger.exists():
+                younger.replace(self._path(self.folder, stage, age))
+        save_state(self._path(self.folder, stage, 0), state)
+        self._saved[stage] = time.monotonic()
+
+    def _states(self, stage: str) -> list[Path]:
+        """Return the states of the stage that are there, the newest first; an interruption may leave ages out."""
+        if self.folder is None:
+            return []
+        names = (Path(path.stem).suffix[1:] for path in self.folder.glob(f"{stage}.*.safetensors"))
+        ages = sorted(int(name) for name in names if name.isdigit())
+        paths = [self._path(self.folder, stage, age) for age in (0, *ages)]
+        return [path for path in paths if path.exists()]
+
+    @staticmethod
+    def _path(folder: Path, stage: str, age: int) -> Path:
+        return folder / (f"{stage}.{age}.safetensors" if age else f"{stage}.safetensors")
 
 
 def training_state(trained: nn.Module, optimiser: Optimizer, step: int) -> State:

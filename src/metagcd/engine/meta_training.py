@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -12,13 +13,28 @@ from torch.optim import Optimizer
 from metagcd.engine.checkpoint import State, restore_training, training_state
 from metagcd.engine.distributed import average
 from metagcd.engine.feed import Batch
-from metagcd.engine.meta import meta_gradient
-from metagcd.engine.meta_task import MetaWork, Task, draw_task, sit
+from metagcd.engine.meta import Parameters, meta_gradient
+from metagcd.engine.meta_task import MetaWork, Sitting, Task, draw_task, sit
 from metagcd.engine.meta_validation import Plateau, divided, plateau_of, validation_loss
-from metagcd.engine.training import Moment, make_optimiser, rate_at, require_finite, set_rate, train
+from metagcd.engine.training import CHECK_EVERY, Moment, make_optimiser, rate_at, require_finite, set_rate, train
 from metagcd.models.functional import parameters_of
 
 STAGE = "meta"
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What an outer update tells."""
+
+    images: int
+    loss: float
+    rate: float
+    norm: float | None
+    """Of the gradient, where it is clipped."""
+
+    @property
+    def values(self) -> dict[str, float | None]:
+        return {"loss": self.loss, "rate": self.rate, "gradient_norm": self.norm}
 
 
 def meta_train(work: MetaWork) -> None:
@@ -32,22 +48,27 @@ def meta_train(work: MetaWork) -> None:
     found = runtime.keeper.find(STAGE)
     step = restore_training(found, work.network, optimiser) if found is not None else 0
     plateau = plateau_of(found, plan.validation.patience)
-    with runtime.progress.bar(STAGE, plan.updates) as bar:
+    with runtime.progress.bar(STAGE, plan.updates) as bar, runtime.metrics.course(STAGE, step) as course:
         bar.advance(step)
         while step < plan.updates and not plateau.reached:
-            for loss in _rest_of_task(trained, optimiser, step):
+            for done in _rest_of_task(trained, optimiser, step):
                 step += 1
                 bar.advance()
-                bar.note(f"loss {loss:.3f}")
+                bar.note(f"loss {done.loss:.3f}")
+                course.saw(done.images)
+                validated = None
                 if plan.validates_after(step):
-                    plateau = plateau.after(validation_loss(held_out))
+                    validated = validation_loss(held_out)
+                    plateau = plateau.after(validated)
+                if validated is not None or (step - 1) % CHECK_EVERY == 0 or step == plan.updates:
+                    course.tell(step - 1, validation_loss=validated, **done.values)
                 if runtime.keeper.due(STAGE):
                     runtime.keeper.keep(STAGE, _state(work, optimiser, step, plateau))
     runtime.keeper.keep(STAGE, _state(work, optimiser, step, plateau))
 
 
-def _rest_of_task(work: MetaWork, optimiser: Optimizer, step: int) -> Iterator[float]:
-    """Do the outer updates from this one to the last of its meta-task; yield the loss of each."""
+def _rest_of_task(work: MetaWork, optimiser: Optimizer, step: int) -> Iterator[_Done]:
+    """Do the outer updates from this one to the last of its meta-task; yield each."""
     number, begin = divmod(step, work.plan.sessions)
     task = draw_task(work, number)
     if begin == 0:
@@ -69,11 +90,11 @@ def _warm_up(work: MetaWork, task: Task, number: int) -> None:
         train(work.network, objective, feed=feed, stage=replace(stage, number=number))
 
 
-def _outer_update(work: MetaWork, optimiser: Optimizer, task: Task, place: int) -> float:
-    """Move the parameters against the meta-gradient of a pseudo session (Alg. 1, line 13); return its loss."""
+def _outer_update(work: MetaWork, optimiser: Optimizer, task: Task, place: int) -> _Done:
+    """Move the parameters against the meta-gradient of a pseudo session (Alg. 1, line 13)."""
     plan, step = work.plan, task.number * work.plan.sessions + place
     sitting, parameters = sit(work, task, place), parameters_of(work.network)
-    loss, gradient = meta_gradient(sitting.problem(work.objectives), parameters, plan.inner)
+    loss, gradient = _meta_gradient(work, sitting, parameters)
     average(list(gradient.values()), work.feed.ranks)
     for name, parameter in parameters.items():
         parameter.grad = gradient[name]
@@ -84,7 +105,22 @@ def _outer_update(work: MetaWork, optimiser: Optimizer, task: Task, place: int) 
         require_finite(float(value), batches, Moment(STAGE, step, plan.outer.rate), keeper=work.feed.runtime.keeper)
     set_rate(optimiser, rate_at(plan.outer.descent, step, plan.updates))
     optimiser.step()
-    return float(loss)
+    images = len(sitting.judged.rows) + sum(len(batch.rows) for batch in sitting.unlabelled)
+    rate = rate_at(plan.outer.descent, step, plan.updates)
+    return _Done(images, float(loss), rate, None if plan.outer.clip is None else float(norm))
+
+
+def _meta_gradient(work: MetaWork, sitting: Sitting, parameters: Parameters) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the outer loss and its gradient; of first order, in parts where memory asks for it.
+
+    Note: of second order the derivative of a gradient holds all views at once, so parts would not help.
+    """
+    inner, runtime = work.plan.inner, work.feed.runtime
+    compute = partial(meta_gradient, sitting.problem(work.objectives), parameters, inner)
+    if inner.order == 2:
+        return compute()
+    views = max(len(batch.tokens) for batch in (*sitting.unlabelled, sitting.judged))
+    return runtime.micro.attempt(compute, work.feed.encoder.tail, views=views, runtime=runtime)
 
 
 def _state(work: MetaWork, optimiser: Optimizer, step: int, plateau: Plateau) -> State:

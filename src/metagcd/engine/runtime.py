@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from metagcd.engine.checkpoint import Keeper
+from metagcd.engine.metrics import Metrics
+from metagcd.engine.micro import MicroBatch
 from metagcd.errors import InputError
 from metagcd.models.bank_store import Banks
 from metagcd.progress import Progress
@@ -47,6 +49,8 @@ class Runtime:
     fabric: "Fabric" = field(default_factory=processor)
     progress: Progress = field(default_factory=Progress)
     keeper: Keeper = field(default_factory=Keeper)
+    metrics: Metrics = field(default_factory=Metrics)
+    micro: MicroBatch = field(default_factory=MicroBatch)
     banks: Banks = field(default_factory=Banks)
     """Stored trunk outputs; by default none are stored."""
     evaluation_batch: int = 256

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from jaxtyping import Float
@@ -14,6 +15,9 @@ from metagcd.engine.checkpoint import Keeper, State, restore_training, training_
 from metagcd.engine.distributed import average
 from metagcd.engine.feed import Batch, Feed
 from metagcd.errors import InputError
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 Unit = Literal["update", "epoch"]
 Objective = Callable[[Batch], Float[Tensor, ""]]
@@ -74,30 +78,47 @@ def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage)
     optimiser = make_optimiser(parameters, stage.optimisation)
     first = _resumed(stage, runtime.keeper, trained, optimiser)
     trained.train()
-    with runtime.progress.bar(stage.name, total) as bar:
+    with (
+        runtime.progress.bar(stage.name, total) as bar,
+        runtime.metrics.course(stage.name, first, number=stage.number) as course,
+    ):
         bar.advance(first)
         batches = feed.training(batch=stage.optimisation.batch, first=first, last=total)
         for step, batch in enumerate(batches, first):
             set_rate(optimiser, rate_at(stage.optimisation, step, total))
-            with runtime.fabric.autocast():
-                loss = objective(batch)
-            optimiser.zero_grad()
-            runtime.fabric.backward(loss)
+            work = partial(_backward, objective, batch, optimiser=optimiser, fabric=runtime.fabric)
+            loss = runtime.micro.attempt(work, feed.encoder.tail, views=len(batch.tokens), runtime=runtime)
             average([p.grad for p in parameters if p.grad is not None], feed.ranks)
-            if stage.optimisation.clip is not None:
-                torch.nn.utils.clip_grad_norm_(parameters, stage.optimisation.clip)
+            norm = _clip(parameters, stage.optimisation.clip)
             optimiser.step()
-            due = runtime.keeper.due(stage.name)
-            if due or step % CHECK_EVERY == 0 or step == total - 1:
-                value = float(loss.detach())
+            course.saw(len(batch.rows))
+            due, told = runtime.keeper.due(stage.name), step % CHECK_EVERY == 0 or step == total - 1
+            if due or told:
+                value = float(loss)
                 bar.note(f"loss {value:.3f}")
                 moment = Moment(stage.name, step, stage.optimisation.rate)
                 require_finite(value, (batch,), moment, keeper=runtime.keeper)
+            if told:
+                course.tell(step, loss=loss, rate=rate_at(stage.optimisation, step, total), gradient_norm=norm)
             bar.advance()
             if due:
                 runtime.keeper.keep(stage.name, _state(stage, trained, optimiser, step + 1))
     runtime.keeper.keep(stage.name, _state(stage, trained, optimiser, total))
     trained.eval()
+
+
+def _backward(objective: Objective, batch: Batch, *, optimiser: Optimizer, fabric: "Fabric") -> Float[Tensor, ""]:
+    """Leave the gradient of the loss in the parameters, and nothing of an earlier attempt; return the loss."""
+    optimiser.zero_grad()
+    with fabric.autocast():
+        loss = objective(batch)
+    fabric.backward(loss)
+    return loss.detach()
+
+
+def _clip(parameters: list[nn.Parameter], norm: float | None) -> Float[Tensor, ""] | None:
+    """Bound the norm of the gradient; return what it was."""
+    return None if norm is None else torch.nn.utils.clip_grad_norm_(parameters, norm)
 
 
 def make_optimiser(parameters: list[nn.Parameter], config: Optimisation) -> Optimizer:

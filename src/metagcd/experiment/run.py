@@ -10,6 +10,7 @@ from metagcd.data import SOURCES, Dataset, load
 from metagcd.data.rows import select
 from metagcd.data.skipped import write_skipped_csv
 from metagcd.engine.checkpoint import State, load_state, save_state
+from metagcd.engine.metrics import require_tensorboard
 from metagcd.errors import InputError
 from metagcd.experiment.config import RunConfig
 from metagcd.experiment.offline import shared_state
@@ -54,6 +55,8 @@ def run(
     `data` takes the place of what `config.source` would load.
     """
     hardware, progress = hardware or Hardware(), progress or Progress()
+    if hardware.tensorboard:
+        require_tensorboard()
     path = Path(directory) if directory is not None else Path(root) / f"{config.title}-{config.digest}"
     data = data if data is not None else load(config.source)
     protocols = {seed: _protocol(config, data, seed) for seed in config.seeds}

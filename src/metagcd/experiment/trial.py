@@ -8,6 +8,8 @@ import numpy as np
 
 from metagcd.data import Dataset
 from metagcd.engine.checkpoint import Keeper
+from metagcd.engine.metrics import Metrics
+from metagcd.engine.micro import MicroBatch
 from metagcd.engine.runtime import Precision, Runtime, fabric_on
 from metagcd.experiment.config import RunConfig
 from metagcd.methods import METHODS
@@ -34,6 +36,13 @@ class Hardware:
     """Threads that read images ahead."""
     save_every: float = 60.0
     """Seconds between two saves within a stage of training."""
+    keep: int = 1
+    """States of a stage that are kept; when the newest is damaged, the one before it is gone on from."""
+    tensorboard: bool = False
+    """Write event files beside the metrics."""
+    micro_batch: int | None = None
+    """Views that go through the tail at a time; None: all of a batch, fewer once memory has run out. Second-order
+    updates take all."""
     shared: Path | None = None
     """Folder of states after session 0 that runs share; None: every run learns session 0 itself."""
 
@@ -80,7 +89,12 @@ class Trial:
         runtime = Runtime(
             fabric=self.fabric,
             progress=self.progress,
-            keeper=Keeper(self.places, every=self.hardware.save_every),
+            keeper=Keeper(self.places, every=self.hardware.save_every, last=self.hardware.keep),
+            metrics=Metrics(
+                folder=self.run.seed(self.seed) if self.fabric.is_global_zero else None,
+                tensorboard=self.hardware.tensorboard,
+            ),
+            micro=MicroBatch(self.hardware.micro_batch),
             banks=Banks(config=self.config.bank, root=bank_root(), progress=self.progress),
             threads=self.hardware.threads,
         )
