@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("preset")
     parser.add_argument("candidates", nargs="*", default=[""])
     parser.add_argument("--seeds", type=int, default=2)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     base = replace(load_preset(options.preset), seeds=tuple(range(options.seeds)))
     data = load(base.source)
     protocol = split(data.train_labels, data.test_labels, base.protocol, base.split_seed or 0)
