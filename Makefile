@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 COVERED := */metagcd/losses/*,*/metagcd/protocol/*,*/metagcd/evaluate/*,*/metagcd/cluster/*
 
+BENCHMARKS := loading indexing head step embed kmeans count meta_step
+QUICK ?=
+
 .PHONY: demo test test-slow lint format bench clean
 
 demo: $(READY) ## discover digits on three seeds; ends in a table and a report
@@ -31,8 +34,8 @@ format: $(READY) ## rewrite the files in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## speed and memory beside the plain reference; run it alone on the machine
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+bench: $(READY) ## speed and memory beside the plain reference, an hour alone on the machine; QUICK=--quick: does it run?
+	@for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py $(QUICK) || exit 1; done
 
 clean: ## remove the environment and caches; runs stay
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage dist
