@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from metagcd.cluster import kmeans
 from metagcd.errors import unknown_name
-from metagcd.evaluate import clustering_accuracy
+from metagcd.evaluate import kmeans_readout, readings
 from metagcd.experiment.config import ReadoutConfig
 from metagcd.experiment.sample import sample
 from metagcd.methods.learner import KeepsStatistics, Learner
@@ -82,32 +81,36 @@ def clustered(
 ) -> Int[Array, " n"]:
     """Return the cluster of every image, beside the known classes where they are given."""
     if known is None:
-        found = kmeans(features, classes, seed=seed, restarts=restarts)
-    else:
-        found = grouped(features, known, classes, seed=seed, restarts=restarts)
-    return np.asarray(found.labels, dtype=np.int64)
+        return kmeans_readout(features, classes, seed=seed, restarts=restarts)
+    return np.asarray(grouped(features, known, classes, seed=seed, restarts=restarts).labels, dtype=np.int64)
 
 
 def score(reading: Reading, examination: Examination, base: Row) -> list[Row]:
     """Return the rows of one read-out: both partitions under both assignments; `base` holds what they share."""
-    old_classes = {"initial": examination.initial, "previous": examination.before}
-    truth, rows = examination.truth, list[Row]()
-    for partition, old in old_classes.items():
-        for assignment in ("global", "split"):
-            scores = [
-                astuple(clustering_accuracy(truth, predicted, truth < old, assignment=assignment))
-                for predicted in reading.repeats
-            ]
-            mean = dict(zip(SCORES, np.mean(scores, axis=0).tolist(), strict=True))
-            rows.append(replace(base, partition=partition, assignment=assignment, readout=reading.readout, **mean))
+    repeats = [
+        readings(
+            examination.truth,
+            predicted,
+            initial=range(examination.initial),
+            previous=range(examination.before),
+            assignments=("global", "split"),
+        )
+        for predicted in reading.repeats
+    ]
+    rows: list[Row] = []
+    for same in zip(*repeats, strict=True):
+        mean = np.mean([astuple(one.accuracy) for one in same], axis=0).tolist()
+        scores = dict(zip(SCORES, mean, strict=True))
+        partition, assignment = same[0].partition, same[0].assignment
+        rows.append(replace(base, partition=partition, assignment=assignment, readout=reading.readout, **scores))
     return rows
 
 
-def keep_predictions(path: Path, examination: Examination, readings: tuple[Reading, ...]) -> None:
+def keep_predictions(path: Path, examination: Examination, found: tuple[Reading, ...]) -> None:
     """Write truth, class ids (of a repeated read-out the first) and some features, for other scores and a map later."""
     content = io.BytesIO()
-    arrays = {"truth": examination.truth} | {reading.readout: reading.predicted for reading in readings}
-    features = next((reading.features for reading in readings if reading.features is not None), None)
+    arrays = {"truth": examination.truth} | {reading.readout: reading.predicted for reading in found}
+    features = next((reading.features for reading in found if reading.features is not None), None)
     if features is not None:
         arrays |= sample(features, examination.truth)
     np.savez_compressed(content, allow_pickle=False, **arrays)
