@@ -10,6 +10,7 @@ from torch import Tensor
 
 from metagcd.engine.embedding import embed
 from metagcd.engine.feed import Feed
+from metagcd.engine.training import Optimisation, Stage, Unit
 from metagcd.errors import InputError
 from metagcd.methods.learner import Setting
 from metagcd.methods.readout import NOTHING, Statistics, taken
@@ -39,6 +40,10 @@ class Clusters:
             seeds=setting.seeds.child("session", self.session),
             runtime=setting.runtime,
         )
+
+    def stage(self, amount: int, unit: Unit, optimisation: Optimisation) -> Stage:
+        """Return the training of the present online session."""
+        return Stage(name=f"session-{self.session}", amount=amount, unit=unit, optimisation=optimisation)
 
     def start(self, labelled: LabelledSet) -> None:
         """Take note of the labelled classes of session 0."""

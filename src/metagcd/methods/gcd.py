@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from metagcd.engine.feed import Batch
 from metagcd.engine.training import Optimisation, Stage, Unit, train
 from metagcd.losses import info_nce_from_similarity, labelled_from_similarity
 from metagcd.methods import METHODS
+from metagcd.methods.carrying import Carrying
 from metagcd.methods.clusters import Clusters
-from metagcd.methods.contrastive import HeadConfig, labelled_key, load_network, make_network, network_state
-from metagcd.methods.learner import Setting, memory_of
-from metagcd.methods.readout import CARRIED, Statistics
-from metagcd.types import Array, Images, LabelledSet, UnlabelledSet
+from metagcd.methods.contrastive import HeadConfig, Network, labelled_key, make_network
+from metagcd.methods.learner import Setting
+from metagcd.types import LabelledSet, UnlabelledSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,35 +54,23 @@ class GcdConfig:
 
 
 @METHODS.register("gcd", GcdConfig)
-class Gcd:
+class Gcd(Carrying):
     """VanillaGCD: labelled contrastive training offline (Eq. 3), InfoNCE online (Eq. 1)."""
-
-    readouts = CARRIED
 
     def __init__(self, config: GcdConfig, setting: Setting) -> None:
         self.config = config
-        self._clusters = Clusters(setting, config.restarts)
+        self.clusters = Clusters(setting, config.restarts)
         self._network = make_network(config.head, setting)
 
     @property
-    def n_classes(self) -> int:
-        """Return how many classes were met."""
-        return self._clusters.n_classes
-
-    @property
-    def statistics(self) -> Statistics:
-        """Return what is kept of every class."""
-        return self._clusters.statistics
-
-    @property
-    def memory_bytes(self) -> int:
-        """Return the bytes of tail, head and class means."""
-        return memory_of(self.state_dict())
+    def trained(self) -> Network:
+        """Return tail and head."""
+        return self._network
 
     def fit_offline(self, labelled: LabelledSet) -> None:
         """Train with Eq. 3."""
-        self._clusters.start(labelled)
-        config, feed = self.config, self._clusters.feed(labelled.images)
+        self.clusters.start(labelled)
+        config, feed = self.config, self.clusters.feed(labelled.images)
         labels = torch.as_tensor(labelled.labels, device=feed.runtime.fabric.device)
 
         def objective(batch: Batch) -> Float[Tensor, ""]:
@@ -95,39 +83,17 @@ class Gcd:
             )
 
         train(self._network, objective, feed=feed, stage=config.stage())
-        self._clusters.finish(labelled)
+        self.clusters.finish(labelled)
 
     def discover(self, unlabelled: UnlabelledSet, n_novel: int | None) -> None:
         """Train with Eq. 1; weights are carried on from the last session."""
-        self._clusters.open_session(unlabelled.images)
-        config, feed = self.config, self._clusters.feed(unlabelled.images)
+        self.clusters.open_session(unlabelled.images)
+        config, feed = self.config, self.clusters.feed(unlabelled.images)
 
         def objective(batch: Batch) -> Float[Tensor, ""]:
             similarity = self._network(batch.tokens, len(batch.rows))
             return info_nce_from_similarity(similarity, temperature=config.unsupervised_temperature)
 
-        stage = Stage(
-            name=f"session-{self._clusters.session}",
-            amount=config.online_updates,
-            unit=config.online_unit,
-            optimisation=config.online,
-        )
+        stage = self.clusters.stage(config.online_updates, config.online_unit, config.online)
         train(self._network, objective, feed=feed, stage=stage)
-        self._clusters.close_session(unlabelled.images, n_novel)
-
-    def embed(self, images: Images) -> Float[Array, "n d"]:
-        """Return unit-norm features of the encoder; the head is dropped."""
-        return self._clusters.embed(images)
-
-    def predict(self, images: Images) -> Int[Array, " n"]:
-        """Return the class with the nearest mean for every image."""
-        return self._clusters.predict(images)
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return tail, head, and what is kept of the classes."""
-        return {**network_state(self._network), **self._clusters.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Take up a state that `state_dict` returned."""
-        load_network(self._network, state)
-        self._clusters.load_state_dict(state)
+        self.clusters.close_session(unlabelled.images, n_novel)

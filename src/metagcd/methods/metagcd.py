@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from metagcd.config import to_mapping
@@ -17,14 +17,14 @@ from metagcd.engine.meta_training import meta_train
 from metagcd.engine.training import Optimisation, Stage, Unit, train
 from metagcd.losses import labelled_from_similarity, supcon_from_similarity
 from metagcd.methods import METHODS
+from metagcd.methods.carrying import Carrying
 from metagcd.methods.clusters import Clusters
-from metagcd.methods.contrastive import HeadConfig, labelled_key, load_network, network_state
-from metagcd.methods.learner import Setting, memory_of
-from metagcd.methods.readout import CARRIED, Statistics
+from metagcd.methods.contrastive import HeadConfig, labelled_key
+from metagcd.methods.learner import Setting
 from metagcd.methods.soft_neighbourhood import NeighbourConfig, ScoredNetwork, neighbour_loss
 from metagcd.models.functional import call
 from metagcd.protocol import EpisodeSpec, ProtocolSpec, default_episode
-from metagcd.types import Array, Images, LabelledSet, UnlabelledSet
+from metagcd.types import LabelledSet, UnlabelledSet
 
 PAPER_SESSIONS = 3  # of the smallest of its data sets; Table 1
 ONLINE = frozenset({"online_updates", "online_unit", "online", "restarts"})  # fields that session 0 does not use
@@ -120,35 +120,23 @@ class MetaGcdConfig:
 
 
 @METHODS.register("metagcd", MetaGcdConfig)
-class MetaGcd:
+class MetaGcd(Carrying):
     """MetaGCD: an initialisation meta-trained on pseudo sessions, soft neighbourhood loss online."""
-
-    readouts = CARRIED
 
     def __init__(self, config: MetaGcdConfig, setting: Setting) -> None:
         self.config = config
-        self._clusters = Clusters(setting, config.restarts)
+        self.clusters = Clusters(setting, config.restarts)
         self._network = ScoredNetwork(config.neighbours, config.head, setting)
 
     @property
-    def n_classes(self) -> int:
-        """Return how many classes were met."""
-        return self._clusters.n_classes
-
-    @property
-    def statistics(self) -> Statistics:
-        """Return what is kept of every class."""
-        return self._clusters.statistics
-
-    @property
-    def memory_bytes(self) -> int:
-        """Return the bytes of tail, head and class means."""
-        return memory_of(self.state_dict())
+    def trained(self) -> ScoredNetwork:
+        """Return tail and head, and the attention where it is learned."""
+        return self._network
 
     def fit_offline(self, labelled: LabelledSet) -> None:
         """Learn an initialisation (Algorithm 1), or without meta-training a representation (Eq. 3)."""
-        self._clusters.start(labelled)
-        config, feed = self.config, self._clusters.feed(labelled.images)
+        self.clusters.start(labelled)
+        config, feed = self.config, self.clusters.feed(labelled.images)
         plan = MetaPlan(
             episode=config.episode.spec(self.n_classes),
             tasks=config.tasks,
@@ -170,41 +158,19 @@ class MetaGcd:
                 feed=feed,
                 stage=plan.warmups[0],
             )
-        self._clusters.finish(labelled)
+        self.clusters.finish(labelled)
 
     def discover(self, unlabelled: UnlabelledSet, n_novel: int | None) -> None:
         """Adapt to the session and keep the result (Alg. 1, line 10)."""
-        self._clusters.open_session(unlabelled.images)
-        config, feed = self.config, self._clusters.feed(unlabelled.images)
+        self.clusters.open_session(unlabelled.images)
+        config, feed = self.config, self.clusters.feed(unlabelled.images)
 
         def objective(batch: Batch) -> Float[Tensor, ""]:
             return neighbour_loss(*self._network.scored(batch.tokens, len(batch.rows)), config.neighbours)
 
-        stage = Stage(
-            name=f"session-{self._clusters.session}",
-            amount=config.online_updates,
-            unit=config.online_unit,
-            optimisation=config.online,
-        )
+        stage = self.clusters.stage(config.online_updates, config.online_unit, config.online)
         train(self._network, objective, feed=feed, stage=stage)
-        self._clusters.close_session(unlabelled.images, n_novel)
-
-    def embed(self, images: Images) -> Float[Array, "n d"]:
-        """Return unit-norm features of the encoder; the head is dropped."""
-        return self._clusters.embed(images)
-
-    def predict(self, images: Images) -> Int[Array, " n"]:
-        """Return the class with the nearest mean for every image."""
-        return self._clusters.predict(images)
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return tail, head, and what is kept of the classes."""
-        return {**network_state(self._network), **self._clusters.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Take up a state that `state_dict` returned."""
-        load_network(self._network, state)
-        self._clusters.load_state_dict(state)
+        self.clusters.close_session(unlabelled.images, n_novel)
 
     def _labelled_loss(self, batch: Batch, classes: Classes) -> Float[Tensor, ""]:
         return labelled_from_similarity(
