@@ -31,7 +31,14 @@ def described(config: Any, path: str = "") -> str:
 
 @cache
 def field_docstrings(config: type[Any]) -> dict[str, str]:
-    """Return the docstring under each field of a dataclass, read from its source text."""
+    """Return the docstring under each field of a dataclass, read from its source text and that of what it inherits."""
+    found: dict[str, str] = {}
+    for own in reversed(config.__mro__[:-1]):
+        found |= _own_docstrings(own)
+    return found
+
+
+def _own_docstrings(config: type[Any]) -> dict[str, str]:
     node = ast.parse(textwrap.dedent(inspect.getsource(config))).body[0]
     found: dict[str, str] = {}
     body = node.body if isinstance(node, ast.ClassDef) else []

@@ -2,13 +2,16 @@ from dataclasses import replace
 
 import contract
 import pytest
+import torch
 
+from metagcd.engine.checkpoint import load_state
 from metagcd.experiment.config import ReadoutConfig, RunConfig
-from metagcd.experiment.offline import offline_fields
+from metagcd.experiment.offline import learn_offline, offline_fields
 from metagcd.experiment.run import run
 from metagcd.experiment.trial import Hardware
 from metagcd.methods.frozen import FrozenConfig
-from metagcd.methods.gcd import GcdConfig
+from metagcd.methods.gcd import Gcd, GcdConfig
+from metagcd.methods.learner import LearnsInTwo
 from metagcd.methods.metagcd import MetaGcdConfig
 from metagcd.methods.soft_neighbourhood import NeighbourConfig
 from metagcd.protocol import ProtocolSpec
@@ -18,6 +21,40 @@ PLAIN = replace(
     contract.shrunk(MetaGcdConfig()), meta=False, warmup_epochs=GCD.offline_epochs, warmup=GCD.offline, head=GCD.head
 )
 META = replace(PLAIN, meta=True)
+
+
+class InTwo(Gcd):
+    """Learns what `gcd` learns, and then the spread of every class."""
+
+    spread = torch.zeros(0)
+    encoders = 0
+
+    def fit_offline(self, labelled):
+        self.fit_encoder(labelled)
+        self.finish_offline(labelled)
+
+    def fit_encoder(self, labelled):
+        self.encoders += 1
+        super().fit_offline(labelled)
+
+    def finish_offline(self, labelled):
+        features = torch.from_numpy(self.embed(labelled.images))
+        labels = torch.from_numpy(labelled.labels)
+        self.spread = torch.stack([features[labels == label].std(dim=0) for label in labels.unique()])
+
+    def encoder_state(self):
+        return super().state_dict()
+
+    def load_encoder_state(self, state):
+        super().load_state_dict(state)
+
+    def state_dict(self):
+        return {**super().state_dict(), "spread": self.spread.clone()}
+
+
+def in_two():
+    gcd = contract.new("gcd")
+    return InTwo(gcd.config, gcd.clusters.setting)
 
 
 def config(method, **values):
@@ -56,7 +93,7 @@ def test_the_weights_after_eq_3_are_those_of_either_method_to_the_bit():
     states = []
     for name, method in (("gcd", GCD), ("metagcd", PLAIN)):
         learner = contract.new(name)
-        learner = type(learner)(method, replace(learner._clusters.setting, encoder=contract.encoder()))
+        learner = type(learner)(method, replace(learner.clusters.setting, encoder=contract.encoder()))
         learner.fit_offline(contract.labelled())
         states.append(contract.name_of(learner.state_dict()))
     assert states[0] == states[1]
@@ -104,3 +141,34 @@ def test_what_session_0_depends_on_makes_another(one, other):
 
 def test_a_method_that_does_not_say_shares_nothing():
     assert offline_fields(config(FrozenConfig())) is None
+
+
+@pytest.mark.parametrize("first", [lambda: contract.new("gcd"), in_two])
+def test_the_first_half_is_taken_up_from_another_method_and_the_second_is_learned(first, tmp_path):
+    shared, second, alone = tmp_path / "shared", in_two(), in_two()
+    assert isinstance(second, LearnsInTwo)
+    learn_offline(first(), contract.labelled(), shared)
+    written = shared.stat().st_mtime_ns
+    assert learn_offline(second, contract.labelled(), shared) > load_state(shared).values["seconds"]
+    assert (second.encoders, shared.stat().st_mtime_ns) == (0, written)
+    alone.fit_offline(contract.labelled())
+    assert contract.name_of(second.state_dict()) == contract.name_of(alone.state_dict())
+
+
+def test_a_method_without_halves_takes_up_the_first_half_of_another(tmp_path):
+    whole, alone = contract.new("gcd"), contract.new("gcd")
+    learn_offline(in_two(), contract.labelled(), tmp_path / "shared")
+    labelled = contract.labelled()
+    learn_offline(whole, labelled, tmp_path / "shared")
+    alone.fit_offline(contract.labelled())
+    assert contract.reads(labelled.images) == 0
+    assert contract.name_of(whole.state_dict()) == contract.name_of(alone.state_dict())
+
+
+def test_with_nothing_shared_both_halves_are_learned_and_nothing_is_written(tmp_path):
+    learner, alone = in_two(), in_two()
+    assert learn_offline(learner, contract.labelled(), None) > 0
+    alone.fit_offline(contract.labelled())
+    assert learner.encoders == 1
+    assert contract.name_of(learner.state_dict()) == contract.name_of(alone.state_dict())
+    assert not list(tmp_path.iterdir())

@@ -1,13 +1,17 @@
-"""The state after session 0, shared by runs in which it is the same function of the same values."""
+"""Session 0: all of it or its first half is shared by runs in which that is the same function of the same values."""
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from metagcd.config import to_mapping
+from metagcd.engine.checkpoint import State, load_state, save_state
+from metagcd.methods.learner import Learner, LearnsInTwo
 from metagcd.models.encoder import tensors_digest
+from metagcd.types import LabelledSet
 
 if TYPE_CHECKING:
     from metagcd.experiment.config import RunConfig
@@ -28,12 +32,28 @@ class SharesOffline(Protocol):
         """Return the values that, with images, encoder, views and seed, determine the state after session 0.
 
         Two methods may return equal keys only if each can take up the other's state and it would have been its own.
+        Of a learner that learns in two halves it is the state after the first.
         """
         ...
 
 
+def learn_offline(learner: Learner, labelled: LabelledSet, shared: Path | None) -> float:
+    """Learn session 0, or take up as much of it as lies in the shared place; return the seconds that all of it took."""
+    halves = isinstance(learner, LearnsInTwo)
+    if shared is not None and shared.exists():
+        state = load_state(shared)
+        (learner.load_encoder_state if halves else learner.load_state_dict)(state.tensors)
+    else:
+        seconds = _seconds(learner.fit_encoder if halves else learner.fit_offline, labelled)
+        state = State(learner.encoder_state() if halves else learner.state_dict(), {"seconds": seconds})
+        if shared is not None:
+            save_state(shared, state)
+    seconds = float(state.values["seconds"])
+    return seconds + _seconds(learner.finish_offline, labelled) if halves else seconds
+
+
 def shared_state(trial: "Trial", setting: "Setting") -> Path | None:
-    """Return where the state after session 0 may be shared; None where nothing is shared. Call before training."""
+    """Return where what runs share of session 0 may lie; None where nothing is shared. Call before training."""
     folder, fields = trial.hardware.shared, offline_fields(trial.config, without=LATER | DRAWN)
     if folder is None or fields is None:
         return None
@@ -46,6 +66,13 @@ def shared_state(trial: "Trial", setting: "Setting") -> Path | None:
         "precision": trial.hardware.precision,
     }
     return folder / f"{digest_of(context)}.safetensors"
+
+
+def _seconds(learn: Callable[[LabelledSet], None], labelled: LabelledSet) -> float:
+    """Learn; return how long it took."""
+    started = time.perf_counter()
+    learn(labelled)
+    return time.perf_counter() - started
 
 
 def offline_fields(config: "RunConfig", *, without: frozenset[str] = LATER) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from metagcd.engine.checkpoint import State, load_state, save_state
 from metagcd.engine.metrics import require_tensorboard
 from metagcd.errors import InputError
 from metagcd.experiment.config import RunConfig
-from metagcd.experiment.offline import shared_state
+from metagcd.experiment.offline import learn_offline, shared_state
 from metagcd.experiment.scoring import Examination, chosen_readouts, keep_predictions, read_off, score
 from metagcd.experiment.trial import Hardware, Trial
 from metagcd.methods import METHODS
@@ -127,30 +127,31 @@ def _run_trial(trial: Trial) -> None:
 def _train(trial: Trial, learner: Learner, session: int, *, shared: Path | None = None) -> float:
     """Learn from the session, or take up what was learned here or in the shared place; return the seconds it took."""
     kept = trial.state_file(session)
-    found = next((file for file in (kept, shared) if file is not None and file.exists()), None)
-    if found is not None:
-        state = load_state(found)
+    if kept.exists():
+        state = load_state(kept)
         learner.load_state_dict(state.tensors)
     else:
-        started = time.perf_counter()
-        _learn(trial, learner, session)
-        state = State(learner.state_dict(), {"seconds": time.perf_counter() - started})
-    for file in (kept, shared):
-        if file is not None and not file.exists():
-            save_state(file, state)
+        seconds = (
+            learn_offline(learner, _labelled(trial), shared) if session == 0 else _discover(trial, learner, session)
+        )
+        state = State(learner.state_dict(), {"seconds": seconds})
+        save_state(kept, state)
     shutil.rmtree(trial.places, ignore_errors=True)
     return float(state.values["seconds"])
 
 
-def _learn(trial: Trial, learner: Learner, session: int) -> None:
-    if session == 0:
-        rows = trial.protocol.offline
-        labels = trial.classes(trial.data.train_labels[rows])
-        learner.fit_offline(LabelledSet(images=select(trial.data.train, rows), labels=labels))
-    else:
-        part = trial.protocol.sessions[session - 1]
-        unlabelled = UnlabelledSet(images=select(trial.data.train, part.train))
-        learner.discover(unlabelled, len(part.novel) if trial.config.novel_given else None)
+def _labelled(trial: Trial) -> LabelledSet:
+    rows = trial.protocol.offline
+    return LabelledSet(images=select(trial.data.train, rows), labels=trial.classes(trial.data.train_labels[rows]))
+
+
+def _discover(trial: Trial, learner: Learner, session: int) -> float:
+    """Learn from an online session; return the seconds it took."""
+    part = trial.protocol.sessions[session - 1]
+    unlabelled = UnlabelledSet(images=select(trial.data.train, part.train))
+    started = time.perf_counter()
+    learner.discover(unlabelled, len(part.novel) if trial.config.novel_given else None)
+    return time.perf_counter() - started
 
 
 def _examine(trial: Trial, learner: Learner, session: int, seconds: float) -> list[Row]:

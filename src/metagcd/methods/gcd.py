@@ -1,40 +1,26 @@
 """VanillaGCD in its sequential form: the paper's baseline row."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from metagcd.engine.feed import Batch
-from metagcd.engine.training import Optimisation, Stage, Unit, train
-from metagcd.losses import info_nce_from_similarity, labelled_from_similarity
+from metagcd.engine.training import Optimisation, Unit, train
+from metagcd.losses import info_nce_from_similarity
 from metagcd.methods import METHODS
 from metagcd.methods.carrying import Carrying
 from metagcd.methods.clusters import Clusters
-from metagcd.methods.contrastive import HeadConfig, Network, labelled_key, make_network
+from metagcd.methods.contrastive import Network, make_network
+from metagcd.methods.labelled import LabelledConfig, fit_labelled
 from metagcd.methods.learner import Setting
 from metagcd.types import LabelledSet, UnlabelledSet
 
 
 @dataclass(frozen=True, kw_only=True)
-class GcdConfig:
+class GcdConfig(LabelledConfig):
     """Contrastive training: labelled offline (Eq. 3), without labels online (Eq. 1)."""
 
-    balance: float = 0.35
-    """Weight of the supervised loss in Eq. 3: the paper's lambda."""
-    unsupervised_temperature: float = 1.0
-    """Of Eq. 1. The paper does not say; released code."""
-    supervised_temperature: float = 0.07
-    """Of Eq. 2. The paper does not say; released code."""
-    head: HeadConfig = field(default_factory=HeadConfig)
-    """The projection head; dropped at evaluation."""
-    offline_epochs: int = 50
-    """Epochs over the labelled set; the paper's warm-up."""
-    offline: Optimisation = field(default_factory=Optimisation)
-    """How the offline stage descends."""
     online_updates: int = 20
     """Length of an online session; the paper."""
     online_unit: Unit = "update"
@@ -43,14 +29,6 @@ class GcdConfig:
     """How an online session descends; rate: the paper's alpha."""
     restarts: int = 10
     """Initialisations of the k-means that finds novel classes in a session."""
-
-    def stage(self) -> Stage:
-        """Return the offline stage."""
-        return Stage(name="offline", amount=self.offline_epochs, unit="epoch", optimisation=self.offline)
-
-    def offline_key(self) -> Mapping[str, Any]:
-        """Return what session 0 depends on."""
-        return labelled_key(self, self.stage())
 
 
 @METHODS.register("gcd", GcdConfig)
@@ -69,21 +47,7 @@ class Gcd(Carrying):
 
     def fit_offline(self, labelled: LabelledSet) -> None:
         """Train with Eq. 3."""
-        self.clusters.start(labelled)
-        config, feed = self.config, self.clusters.feed(labelled.images)
-        labels = torch.as_tensor(labelled.labels, device=feed.runtime.fabric.device)
-
-        def objective(batch: Batch) -> Float[Tensor, ""]:
-            return labelled_from_similarity(
-                self._network(batch.tokens, len(batch.rows)),
-                labels[torch.as_tensor(batch.rows, device=labels.device)],
-                balance=config.balance,
-                unsupervised_temperature=config.unsupervised_temperature,
-                supervised_temperature=config.supervised_temperature,
-            )
-
-        train(self._network, objective, feed=feed, stage=config.stage())
-        self.clusters.finish(labelled)
+        fit_labelled(self._network, self.config, labelled, self.clusters)
 
     def discover(self, unlabelled: UnlabelledSet, n_novel: int | None) -> None:
         """Train with Eq. 1; weights are carried on from the last session."""

@@ -70,6 +70,31 @@ class Learner(Protocol):
 
 
 @runtime_checkable
+class LearnsInTwo(Protocol):
+    """A learner that learns session 0 in two halves, `fit_offline` being one after the other.
+
+    The first may be that of other methods too, and is then learned once for all of them: its key is what
+    `offline_key` of the config returns. A learner without halves shares all of session 0.
+    """
+
+    def fit_encoder(self, labelled: LabelledSet) -> None:
+        """Learn the first half."""
+        ...
+
+    def finish_offline(self, labelled: LabelledSet) -> None:
+        """Learn from session 0 what else this method needs, after the first half was learned or taken up."""
+        ...
+
+    def encoder_state(self) -> dict[str, Tensor]:
+        """Return all that the first half determines, under names that methods with an equal key agree on."""
+        ...
+
+    def load_encoder_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take up what `encoder_state` returned, here or in another method with an equal key."""
+        ...
+
+
+@runtime_checkable
 class KeepsStatistics(Protocol):
     """A learner that carries the mean of every class; the read-outs `semi` and `prototype` need it."""
 
