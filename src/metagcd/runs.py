@@ -76,7 +76,7 @@ class RunDirectory:
         return tuple(row for file in files for row in results.from_json(read_text(file), origin=str(file)))
 
     def about(self) -> dict[str, Any]:
-        """Return what was recorded about the run: versions, commit, weights, device."""
+        """Return what was recorded about the run: versions, commit, device."""
         return _about(self.path)
 
 

@@ -1,3 +1,5 @@
+import hashlib
+import json
 from dataclasses import replace
 
 import contract
@@ -12,8 +14,11 @@ from metagcd.errors import InputError
 from metagcd.evaluate import clustering_accuracy
 from metagcd.experiment.config import RunConfig
 from metagcd.experiment.run import run
+from metagcd.models import encoder_of
+from metagcd.models.weights import save_weights
 from metagcd.protocol import read_manifest, split, write_manifest
 from metagcd.runs import existing_run
+from metagcd.seeds import Seeds
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +79,7 @@ def test_classes_are_numbered_as_they_are_met(tmp_path):
 def test_only_the_last_state_of_a_learner_is_kept(whole):
     files = {file.name for file in (whole["gcd"].directory / "seed-0").iterdir()}
     sessions = {f"session-{session}.{end}" for session in range(3) for end in ("npz", "rows.jsonl")}
-    assert files == {*sessions, "session-2.safetensors", "split.json", "metrics.jsonl"}
+    assert files == {*sessions, "session-2.safetensors", "split.json", "weights.json", "metrics.jsonl"}
 
 
 def test_a_run_can_be_repeated_from_its_own_configuration(tmp_path, whole):
@@ -154,3 +159,18 @@ def test_what_the_result_depends_on_is_recorded(whole):
     about = existing_run(whole["gcd"].directory).about()
     assert about["source_fingerprint"] == load(SOURCE).fingerprint
     assert about["device"] == "cpu"
+
+
+def test_the_origin_of_the_weights_is_kept_with_its_checksums(tmp_path):
+    file = tmp_path / "net.safetensors"
+    save_weights(encoder_of(contract.ENCODER, Seeds(5)), file)
+    chosen = config(encoder=replace(contract.ENCODER, weights=str(file)))
+    run(chosen, directory=tmp_path / "run", hardware=HARDWARE)
+    record = json.loads((tmp_path / "run" / "seed-0" / "weights.json").read_text())
+    assert record["source"] == str(file)
+    assert record["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert record["tensors"] == encoder_of(chosen.encoder, Seeds(0)).weights.tensors
+    (tmp_path / "run" / "seed-0" / "session-2.rows.jsonl").unlink()
+    save_weights(encoder_of(contract.ENCODER, Seeds(6)), file)
+    with pytest.raises(InputError, match=r"begun with the weights in .*weights\.json"):
+        run(chosen, directory=tmp_path / "run", hardware=HARDWARE)

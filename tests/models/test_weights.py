@@ -1,4 +1,5 @@
 import hashlib
+from argparse import Namespace
 
 import pytest
 import timm
@@ -38,20 +39,31 @@ def test_a_dino_training_checkpoint_is_read(tmp_path):
     path = tmp_path / "checkpoint.pth"
     state = {f"module.backbone.{name}": tensor for name, tensor in source.state_dict().items()}
     head = {"module.head.mlp.0.weight": torch.zeros(4, 24)}
-    torch.save({"student": {}, "teacher": {**state, **head}, "epoch": 100}, path)
+    rest = {"student": {}, "optimizer": {"state": {}}, "epoch": 100, "args": Namespace(arch="vit_small", lr=5e-4)}
+    torch.save({"teacher": {**state, **head}, **rest}, path)
     assert not same(source, target)
     load_into(target, read_weights(path), origin="checkpoint")
     assert same(source, target)
 
 
-def test_an_official_dinov2_file_is_read():
-    name = "vit_small_patch14_reg4_dinov2.lvd142m"
-    source, target = vit(28, name), vit(28, name)
+def test_an_official_dino_backbone_is_read(tmp_path):
+    source, target = vit(), vit()
+    torch.save(source.state_dict(), tmp_path / "dino_deitsmall16_pretrain.pth")
+    load_into(target, read_weights(tmp_path / "dino_deitsmall16_pretrain.pth"), origin="dino")
+    assert same(source, target)
+
+
+@pytest.mark.parametrize("size", [28, 56])
+@pytest.mark.parametrize("name", ["vit_small_patch14_dinov2.lvd142m", "vit_small_patch14_reg4_dinov2.lvd142m"])
+def test_an_official_dinov2_file_is_read_at_any_image_size(name, size):
+    source, target, images = vit(28, name).eval(), vit(size, name).eval(), torch.ones(1, 3, size, size)
     official = {key.replace("reg_token", "register_tokens"): tensor for key, tensor in source.state_dict().items()}
-    patches = official.pop("pos_embed")
-    official |= {"pos_embed": torch.cat([torch.zeros(1, 1, 24), patches], dim=1), "mask_token": torch.zeros(1, 24)}
+    official["mask_token"] = torch.zeros(1, 24)
+    if "reg4" in name:  # timm adds no position to the class token of these
+        official["pos_embed"] = torch.cat([torch.zeros(1, 1, 24), official["pos_embed"]], dim=1)
     load_into(target, official, origin="dinov2")
-    torch.testing.assert_close(*(model.eval().forward_features(torch.ones(1, 3, 28, 28)) for model in (source, target)))
+    source.set_input_size((size, size))
+    torch.testing.assert_close(target.forward_features(images), source.forward_features(images))
 
 
 def test_positions_are_resized_to_another_image_size():

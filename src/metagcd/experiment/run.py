@@ -1,8 +1,9 @@
 """run(config) -> results: every session of every seed, each kept as soon as it is done."""
 
+import json
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from metagcd.config import to_toml
@@ -18,10 +19,11 @@ from metagcd.experiment.scoring import Examination, chosen_readouts, keep_predic
 from metagcd.experiment.trial import Hardware, Trial
 from metagcd.methods import METHODS
 from metagcd.methods.learner import Learner
+from metagcd.models.encoder import WeightsRecord
 from metagcd.progress import Progress
 from metagcd.protocol import Protocol, read_manifest, split, write_manifest
 from metagcd.results import Row, Table, session_table
-from metagcd.runs import locked, open_run
+from metagcd.runs import locked, open_run, read_text, write_atomic
 from metagcd.types import LabelledSet, UnlabelledSet
 
 
@@ -99,12 +101,22 @@ def _keep_split(trial: Trial) -> None:
     write_manifest(file, trial.protocol, source_fingerprint=fingerprint)
 
 
+def _keep_weights(trial: Trial, record: WeightsRecord) -> None:
+    """Write where the encoder's weights came from; refuse to go on with others than the run was begun with."""
+    file = trial.run.seed(trial.seed) / "weights.json"
+    if file.exists() and json.loads(read_text(file))["tensors"] != record.tensors:
+        raise InputError(f"The run was begun with the weights in {file}, which are others; choose another directory.")
+    if trial.fabric.is_global_zero:
+        write_atomic(file, json.dumps(asdict(record), indent=2) + "\n")
+
+
 def _run_trial(trial: Trial) -> None:
     sessions = range(len(trial.protocol.sessions) + 1)
     open_sessions = [session for session in sessions if not trial.run.rows_file(trial.seed, session).exists()]
     if not open_sessions:
         return
     setting = trial.setting()
+    _keep_weights(trial, setting.encoder.weights)
     kept = shared_state(trial, setting) if open_sessions[0] == 0 else None
     learner = trial.learner(setting)
     chosen_readouts(learner, trial.config.readout)

@@ -5,7 +5,6 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPrivateUsage]
 
 from metagcd.models.cut import cut, first_trained
 from metagcd.models.encoder import Encoder, Tail, Trunk, TrunkDtype, WeightsRecord, run
@@ -29,7 +28,7 @@ def assemble(model: nn.Module, options: Options, *, spec: InputSpec, weights: We
     first = first_trained(model, options.trainable_from)
     if options.fold and foldable(model):
         fold_last_block(model)
-    if any(isinstance(module, _BatchNorm) for module in model.modules()):
+    if _convolutional(model):
         model = cast(Any, model).to(memory_format=torch.channels_last)  # what convolutions run fastest on
     before, after = cut(model, first)
     return Encoder(
@@ -39,6 +38,11 @@ def assemble(model: nn.Module, options: Options, *, spec: InputSpec, weights: We
         spec=spec,
         weights=weights,
     )
+
+
+def _convolutional(model: nn.Module) -> bool:
+    """Say whether any windows of a convolution overlap; those that cut an image into patches do not."""
+    return any(isinstance(module, nn.Conv2d) and module.kernel_size > module.stride for module in model.modules())
 
 
 def _features(model: nn.Module, x: Tensor) -> Tensor:

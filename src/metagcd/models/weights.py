@@ -1,6 +1,7 @@
 """Weights from files and back, and a record of where they came from."""
 
 import sys
+from argparse import Namespace
 from collections.abc import Mapping
 from hashlib import file_digest
 from pathlib import Path
@@ -44,7 +45,8 @@ def read_weights(path: Path) -> Mapping[str, Any]:
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals([Namespace]):  # DINO's full checkpoints hold their options as one
+            checkpoint = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # bytes that are no checkpoint can end the reading in any way
         line = str(error).strip().partition("\n")[0]
         raise InputError(f"Cannot read the weights {path}: {line or type(error).__name__}.") from error

@@ -25,7 +25,8 @@ class TimmConfig:
     image_size: int | None = None
     """Side of the input, in pixels; absent: what the weights were made for. Positions are interpolated."""
     trainable_from: int | None = None
-    """First block or stage that is trained; absent: the last one (the paper's choice); 0 trains everything."""
+    """First block or stage that is trained; absent: the last one (the paper's choice), or all of a network of a
+    kind that cannot be cut; 0 trains everything."""
     weights: str = "auto"
     """`auto` (an installed package, the hub's cache, the hub), `random`, or a safetensors or .pth file."""
     trunk_dtype: TrunkDtype = "float32"
