@@ -59,7 +59,7 @@ def stored(case: Case, folder: Path) -> tuple[Network, Feed]:
         seeds=Seeds(0),
         runtime=Runtime(
             fabric=fabric_on(case.device, precision="bf16-mixed" if case.cuda else "32-true"),
-            banks=Banks(config=BankConfig(use="on", views=2, budget_gb=1000.0), root=folder),
+            banks=Banks(config=BankConfig(use="on", views=2), root=folder, budget=1000.0),
         ),
     )
     return Network(encoder, case.head).to(case.device), feed

@@ -13,6 +13,7 @@ from metagcd.methods import METHODS
 from metagcd.methods.frozen import FrozenConfig
 from metagcd.methods.gcd import GcdConfig
 from metagcd.models import ENCODERS
+from metagcd.models.bank_config import BankConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +162,18 @@ def test_what_is_wrong_within_a_component_is_named_by_its_whole_path():
     ):
         with pytest.raises(InputError, match=words):
             from_mapping(RunConfig(), values)
+
+
+def test_a_key_that_was_taken_out_is_refused_with_what_to_do_or_passed_over_in_a_file(tmp_path):
+    with pytest.raises(InputError, match=r"`bank\.budget_gb` is no part of .* `metagcd run --bank-budget`"):
+        from_mapping(RunConfig(), settings(["bank.budget_gb=5.0"]))
+    file, words = tmp_path / "old.toml", []
+    file.write_text("[bank]\nviews = 4\nbudget_gb = 5.0\n")
+    assert read_toml(RunConfig(), file, passed_over=words).bank == BankConfig(views=4)
+    assert len(words) == 1
+    assert "METAGCD_BANK_BUDGET" in words[0]
+    with pytest.raises(InputError, match=r"budget_gb"):
+        read_toml(RunConfig(), file)
 
 
 def test_a_file_is_read_over_the_base_and_named_when_it_cannot_be(tmp_path):

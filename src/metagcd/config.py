@@ -34,20 +34,32 @@ def to_mapping(config: Any) -> dict[str, Any]:
     return table
 
 
-def from_mapping(base: C, mapping: Mapping[str, Any], *, where: str = "") -> C:
-    """Return `base` with the values of the mapping in place of its own; refuse what does not fit."""
+def from_mapping(base: C, mapping: Mapping[str, Any], *, where: str = "", passed_over: list[str] | None = None) -> C:
+    """Return `base` with the values of the mapping in place of its own; refuse what does not fit.
+
+    A key that a class names in `RETIRED`, with why and what to do, is refused too, unless there is a list
+    `passed_over` to put that in.
+    """
+    retired: Mapping[str, str] = getattr(base, "RETIRED", {})
     hints = get_type_hints(type(base))
     fields = {field.name: field for field in dataclasses.fields(cast(Any, base))}
     changes: dict[str, Any] = {}
     for key, value in mapping.items():
+        if key in retired:
+            words = f"`{where}{key}` is no part of a configuration any more: {retired[key]}."
+            if passed_over is None:
+                raise InputError(words)
+            passed_over.append(words)
+            continue
         if key not in fields:
             raise unknown_name("key", f"{where}{key}", [f"{where}{name}" for name in fields])
         path = f"{where}{key}"
         current = getattr(base, key)
         if "registry" in fields[key].metadata:
-            changes[key] = _chosen(fields[key].metadata["registry"], current, value, path)
+            current, rest = _chosen(fields[key].metadata["registry"], current, _table(value, path))
+            changes[key] = from_mapping(current, rest, where=f"{path}.", passed_over=passed_over)
         elif dataclasses.is_dataclass(current):
-            changes[key] = from_mapping(current, _table(value, path), where=f"{path}.")
+            changes[key] = from_mapping(current, _table(value, path), where=f"{path}.", passed_over=passed_over)
         else:
             changes[key] = convert(value, hints[key], path)
     return dataclasses.replace(cast(Any, base), **changes)
@@ -58,18 +70,18 @@ def to_toml(config: Any) -> str:
     return tomli_w.dumps(to_mapping(config))
 
 
-def from_toml(base: C, text: str, *, origin: str = "the configuration") -> C:
-    """Return `base` overlaid with TOML text."""
+def from_toml(base: C, text: str, *, origin: str = "the configuration", passed_over: list[str] | None = None) -> C:
+    """Return `base` overlaid with TOML text; see `from_mapping` for what is passed over."""
     try:
         mapping = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{origin} is not valid TOML: {error}.") from error
-    return from_mapping(base, mapping)
+    return from_mapping(base, mapping, passed_over=passed_over)
 
 
-def read_toml(base: C, path: Path) -> C:
+def read_toml(base: C, path: Path, *, passed_over: list[str] | None = None) -> C:
     """Return `base` overlaid with a TOML file."""
-    return from_toml(base, _text(path), origin=str(path))
+    return from_toml(base, _text(path), origin=str(path), passed_over=passed_over)
 
 
 def settings(words: Iterable[str]) -> dict[str, Any]:
@@ -162,12 +174,11 @@ def _words(hint: Any) -> str:
     return names.get(hint, str(hint))
 
 
-def _chosen(registry: Registry[Any], current: Any, value: Any, path: str) -> Any:
-    table = dict(_table(value, path))
-    name = table.pop("name", registry.of(current).name)
-    entry = registry.get(str(name))
-    base = current if type(current) is entry.config else entry.config()
-    return from_mapping(base, table, where=f"{path}.")
+def _chosen(registry: Registry[Any], current: Any, table: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the config of the component that the table names, and what else stands in the table."""
+    entry = registry.get(str(table.get("name", registry.of(current).name)))
+    rest = {key: value for key, value in table.items() if key != "name"}
+    return current if type(current) is entry.config else entry.config(), rest
 
 
 def _table(value: Any, path: str) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ import platform
 import re
 import secrets
 import subprocess
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -80,12 +80,15 @@ class RunDirectory:
         return _about(self.path)
 
 
-def open_run(path: Path, config: str, *, about: Mapping[str, Any]) -> RunDirectory:
-    """Create the run directory, or continue the one that is there when it has the same configuration."""
+def open_run(path: Path, config: str, *, about: Mapping[str, Any], as_now: Callable[[str], str] = str) -> RunDirectory:
+    """Create the run directory, or continue the one that is there when it has the same configuration.
+
+    `as_now` writes a configuration that an earlier version kept as this version would.
+    """
     run = RunDirectory(path)
     if run.config_file.exists():
         _about(path)
-        if read_text(run.config_file) != config:
+        if (kept := read_text(run.config_file)) != config and as_now(kept) != config:
             raise InputError(f"{path} holds a run with another configuration; choose another directory.")
         return run
     if path.exists() and not all(_BEGUN.fullmatch(entry.name) for entry in path.iterdir()):

@@ -4,6 +4,7 @@ import contract
 import pytest
 from experiment.small import HARDWARE, Impatient, config, timeless, watched
 
+from metagcd.errors import InputError
 from metagcd.experiment.run import run
 from metagcd.models.bank_config import BankConfig
 from metagcd.results import to_json
@@ -59,6 +60,16 @@ def test_places_within_a_session_that_is_done_are_not_left_for_the_next(tmp_path
         run(config("gcd"), directory=path, hardware=HARDWARE, progress=Impatient(word="session 0"))
     assert not (path / "seed-0" / "stages").exists()
     assert timeless(run(config("gcd"), directory=path, hardware=HARDWARE)) == timeless(whole["gcd"])
+
+
+def test_a_configuration_with_a_key_that_was_taken_out_since_goes_on(tmp_path):
+    first = run(config(), directory=tmp_path, hardware=HARDWARE)
+    (tmp_path / "seed-0" / "session-2.rows.jsonl").unlink()
+    kept = (tmp_path / "config.toml").read_text()
+    (tmp_path / "config.toml").write_text(kept.replace("[bank]\n", "[bank]\nbudget_gb = 20.0\n"))
+    assert timeless(run(config(), directory=tmp_path, hardware=HARDWARE)) == timeless(first)
+    with pytest.raises(InputError, match="another configuration"):
+        run(config(split_seed=1), directory=tmp_path, hardware=HARDWARE)
 
 
 def test_running_again_reads_nothing_and_gives_the_same_rows(tmp_path):

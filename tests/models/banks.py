@@ -43,13 +43,13 @@ class Watched:
         return torch.cat([found.tokens for found in self.feed.training(batch=batch, first=first, last=last)])
 
 
-def watched(root: Path, n=20, *, images=None, encoder=ENCODER, **config) -> Watched:
+def watched(root: Path, n=20, *, images=None, encoder=ENCODER, budget=20.0, **config) -> Watched:
     """A feed as a process of its own would make it."""
     config = {"use": "on", "views": 4} | config
     made = encoder_of(encoder, Seeds(0))
     found = Watched(feeds.feed(n, images=images))
     progress = Progress(Console(file=found.said, soft_wrap=True, width=500))
-    banks = Banks(config=BankConfig(**config), root=root, progress=progress)
+    banks = Banks(config=BankConfig(**config), root=root, budget=budget, progress=progress)
     runtime = replace(found.feed.runtime, banks=banks, progress=progress)
     found.feed = replace(found.feed, encoder=made, runtime=runtime)
     made.trunk.register_forward_hook(lambda _trunk, _inputs, output: found.passed.append(len(output)))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from metagcd.errors import InputError
-from metagcd.models.bank_config import BankConfig, bank_root, view_pairs
+from metagcd.models.bank_config import BankConfig, bank_budget, bank_root, view_pairs
 
 
 @pytest.mark.parametrize("views", [2, 3, 4, 5, 8, 9])
@@ -37,7 +37,7 @@ def test_views_are_drawn_anew_every_few_epochs_or_never():
         assert (config.redraw(later) > config.redraw(epoch)) == (config.redrawn_after(epoch, 99) == later)
 
 
-@pytest.mark.parametrize("wrong", [{"views": 1}, {"redraw_every": -1}, {"budget_gb": -0.1}])
+@pytest.mark.parametrize("wrong", [{"views": 1}, {"redraw_every": -1}])
 def test_numbers_that_name_no_bank_are_refused(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         BankConfig(**wrong)
@@ -48,3 +48,18 @@ def test_the_folder_is_that_of_the_variable_or_in_the_home(monkeypatch):
     assert bank_root() == Path.home() / "banks"
     monkeypatch.delenv("METAGCD_CACHE")
     assert bank_root() == Path.home() / ".cache/metagcd/bank"
+
+
+def test_the_budget_is_what_is_given_or_that_of_the_variable_or_twenty(monkeypatch):
+    monkeypatch.setenv("METAGCD_BANK_BUDGET", "3.5")
+    assert bank_budget(0.0) == 0.0
+    assert bank_budget() == 3.5
+    monkeypatch.delenv("METAGCD_BANK_BUDGET")
+    assert bank_budget() == 20.0
+
+
+@pytest.mark.parametrize("words", ["much", "-1", "nan"])
+def test_a_budget_that_is_no_amount_is_refused(monkeypatch, words):
+    monkeypatch.setenv("METAGCD_BANK_BUDGET", words)
+    with pytest.raises(InputError, match=r"METAGCD_BANK_BUDGET must be a number|must be 0 GB or more"):
+        bank_budget()

@@ -36,13 +36,13 @@ def test_a_later_process_computes_nothing_and_reads_the_same(tmp_path, small_blo
 
 
 def test_without_room_the_same_is_computed_anew_and_told_once(tmp_path):
-    stored, poor = banks.watched(tmp_path / "a"), banks.watched(tmp_path / "b", budget_gb=1e-7)
+    stored, poor = banks.watched(tmp_path / "a"), banks.watched(tmp_path / "b", budget=1e-7)
     torch.testing.assert_close(poor.shown(), stored.shown(), atol=1e-2, rtol=2**-7)
     torch.testing.assert_close(poor.shown(), stored.shown(), atol=1e-2, rtol=2**-7)
     assert banks.folders(tmp_path / "b") == []
     (line,) = poor.lines
     assert "trunk outputs of 20 images, 4 views" in line
-    assert "do not fit `bank.budget_gb` = 1e-07" in line
+    assert "do not fit 1e-07 GB for all banks (`--bank-budget`)" in line
     assert line.endswith("computed anew each time.")
 
 
@@ -217,7 +217,7 @@ def test_the_bank_that_was_not_used_for_longest_makes_room(tmp_path):
     named = []
     for images in (*sets[:2], sets[0], sets[2]):
         time.sleep(0.02)
-        found = banks.watched(tmp_path, images=images, budget_gb=(2 * size + 3000) / 1e9)
+        found = banks.watched(tmp_path, images=images, budget=(2 * size + 3000) / 1e9)
         found.plain()
         named.append(entries(tmp_path)[-1].folder.name)
     assert named[0] == named[2]

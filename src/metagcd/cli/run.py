@@ -56,6 +56,7 @@ def run(
     keep: int = 1,
     tensorboard: bool = False,
     micro_batch: int | None = None,
+    bank_budget: float | None = None,
     quiet: bool = False,
     json: bool = False,
 ) -> None:
@@ -76,6 +77,7 @@ def run(
         keep: Saved states of a stage that stay; when the newest is damaged, the one before it is gone on from.
         tensorboard: Write event files for TensorBoard beside seed-N/metrics.jsonl.
         micro_batch: Views computed at a time; by default a whole batch, and fewer when memory runs out.
+        bank_budget: Disk that stored trunk outputs may take, in GB; by default METAGCD_BANK_BUDGET, else 20.
         quiet: Show no progress.
         json: Print the rows as JSON lines instead of a table, and no progress.
     """
@@ -101,6 +103,7 @@ def run(
         keep=keep,
         tensorboard=tensorboard,
         micro_batch=micro_batch,
+        bank_budget=bank_budget,
     )
     place = Path(directory) if directory else _own_directory(config) or _directory(chosen, Path(root))
     results = _carried_out(chosen, place, quiet=quiet or json, hardware=hardware)
@@ -151,7 +154,8 @@ def split(
 
 
 def effective(preset: str, overrides: tuple[str, ...], config: str) -> "RunConfig":
-    """Return defaults < preset < file < settings of the command line."""
+    """Return defaults < preset < file < settings of the command line; say what of the file is passed over."""
+    import sys
     from pathlib import Path
 
     from metagcd.config import from_mapping, read_toml, settings
@@ -165,7 +169,10 @@ def effective(preset: str, overrides: tuple[str, ...], config: str) -> "RunConfi
         raise InputError("Name a preset (`metagcd list presets`) or give --config FILE.")
     chosen = load_preset(preset) if preset else RunConfig()
     if config:
-        chosen = read_toml(chosen, Path(config))
+        passed_over = list[str]()
+        chosen = read_toml(chosen, Path(config), passed_over=passed_over)
+        for words in passed_over:
+            print(f"{config}: {words}", file=sys.stderr)
     return from_mapping(chosen, settings(overrides))
 
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from metagcd.config import to_toml
+from metagcd.config import from_toml, to_toml
 from metagcd.data import SOURCES, Dataset, load
 from metagcd.data.rows import select
 from metagcd.data.skipped import write_skipped_csv
@@ -65,7 +65,7 @@ def run(
     fabric = hardware.fabric()
     with locked(path):
         about = {"source_fingerprint": data.fingerprint, "note": data.note, "device": hardware.device}
-        folder = open_run(path, to_toml(config), about=about)
+        folder = open_run(path, to_toml(config), about=about, as_now=_as_now)
         progress.say(f"{config.title}: {path}")
         if data.skipped:
             write_skipped_csv(path / "skipped.csv", data.skipped)
@@ -84,6 +84,11 @@ def run(
             _keep_split(trial)
             _run_trial(trial)
         return Results(folder.rows(), path)
+
+
+def _as_now(kept: str) -> str:
+    """Return a configuration of an earlier version without what is no part of one any more."""
+    return to_toml(from_toml(RunConfig(), kept, origin="config.toml", passed_over=[]))
 
 
 def _protocol(config: RunConfig, data: Dataset, seed: int) -> Protocol:

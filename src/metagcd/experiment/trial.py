@@ -15,7 +15,7 @@ from metagcd.experiment.config import RunConfig
 from metagcd.methods import METHODS
 from metagcd.methods.learner import Learner, Setting
 from metagcd.models import encoder_of
-from metagcd.models.bank_config import bank_root
+from metagcd.models.bank_config import bank_budget, bank_root
 from metagcd.models.bank_store import Banks
 from metagcd.progress import Progress
 from metagcd.protocol import Protocol
@@ -43,6 +43,9 @@ class Hardware:
     micro_batch: int | None = None
     """Views that go through the tail at a time; None: all of a batch, fewer once memory has run out. Second-order
     updates take all."""
+    bank_budget: float | None = None
+    """Disk that stored trunk outputs may take, in 10^9 bytes; None: METAGCD_BANK_BUDGET, else 20. What does not fit is
+    computed anew, with the same result."""
     shared: Path | None = None
     """Folder of states after session 0 that runs share; None: every run learns session 0 itself."""
 
@@ -95,7 +98,12 @@ class Trial:
                 tensorboard=self.hardware.tensorboard,
             ),
             micro=MicroBatch(self.hardware.micro_batch),
-            banks=Banks(config=self.config.bank, root=bank_root(), progress=self.progress),
+            banks=Banks(
+                config=self.config.bank,
+                root=bank_root(),
+                budget=bank_budget(self.hardware.bank_budget),
+                progress=self.progress,
+            ),
             threads=self.hardware.threads,
         )
         return Setting(

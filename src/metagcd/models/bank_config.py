@@ -1,13 +1,16 @@
 """How trunk outputs are kept for reuse, and where."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from metagcd.errors import InputError
 
-VARIABLE = "METAGCD_CACHE"
+VARIABLE, BUDGET_VARIABLE = "METAGCD_CACHE", "METAGCD_BANK_BUDGET"
+BUDGET = 20.0
+"""Disk that all banks together may take unless something else is said, in 10^9 bytes; our choice."""
 BankDtype = Literal["bfloat16", "float16", "float32"]
 
 
@@ -27,15 +30,16 @@ class BankConfig:
     """Type in which trunk outputs are kept."""
     redraw_every: int = 0
     """Epochs after which views are drawn anew; 0: never."""
-    budget_gb: float = 20.0
-    """Disk that all banks together may take, in 10^9 bytes; the bank that was not used for longest makes room."""
+    RETIRED: ClassVar[Mapping[str, str]] = {
+        "budget_gb": f"no result depends on it; use `metagcd run --bank-budget`, or {BUDGET_VARIABLE}"
+    }
 
     def __post_init__(self) -> None:
         """Refuse numbers that name no bank."""
-        if self.views < 2 or self.redraw_every < 0 or self.budget_gb < 0:
+        if self.views < 2 or self.redraw_every < 0:
             raise InputError(
-                "Of `bank`, `views` must be at least 2, `redraw_every` and `budget_gb` not negative; got "
-                f"{self.views}, {self.redraw_every} and {self.budget_gb}."
+                "Of `bank`, `views` must be at least 2 and `redraw_every` not negative; got "
+                f"{self.views} and {self.redraw_every}."
             )
 
     def redraw(self, epoch: int) -> int:
@@ -69,3 +73,15 @@ def view_pairs(views: int) -> list[tuple[int, int]]:
 def bank_root() -> Path:
     """Return the folder of all banks: METAGCD_CACHE, else ~/.cache/metagcd/bank."""
     return Path(os.environ.get(VARIABLE) or "~/.cache/metagcd/bank").expanduser()
+
+
+def bank_budget(given: float | None = None) -> float:
+    """Return how many 10^9 bytes all banks together may take: what is given, else METAGCD_BANK_BUDGET, else 20."""
+    words = os.environ.get(BUDGET_VARIABLE, "")
+    try:
+        budget = given if given is not None else float(words) if words else BUDGET
+    except ValueError:
+        raise InputError(f"{BUDGET_VARIABLE} must be a number of gigabytes; got {words!r}.") from None
+    if not budget >= 0:
+        raise InputError(f"The budget of all banks must be 0 GB or more; got {budget:g}.")
+    return budget

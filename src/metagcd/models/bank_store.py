@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from metagcd.data.loader import Loading
 from metagcd.models.bank import Bank, DamagedError, Rows
 from metagcd.models.bank_budget import make_room, remove, touch
-from metagcd.models.bank_config import BankConfig
+from metagcd.models.bank_config import BUDGET, BankConfig
 from metagcd.models.bank_device import fits
 from metagcd.models.bank_files import BankFiles, Layout
 from metagcd.models.bank_fill import fill
@@ -41,6 +41,8 @@ class Banks:
 
     config: BankConfig = field(default_factory=lambda: BankConfig(use="off"))
     root: Path = Path()
+    budget: float = BUDGET
+    """Disk that all banks together may take, in 10^9 bytes; the bank that was not used for longest makes room."""
     progress: Progress = field(default_factory=Progress)
     _spent: dict[str, int] = field(default_factory=dict[str, int], repr=False)
     _checked: dict[str, tuple[str, Array]] = field(default_factory=dict[str, tuple[str, Array]], repr=False)
@@ -140,7 +142,7 @@ class Banks:
                 self.progress.say(f"{files.folder} is damaged and is filled again.")
                 remove(files.folder)
             layout = source.layout()
-            if not make_room(self.root, layout.bytes, int(self.config.budget_gb * GB)):
+            if not make_room(self.root, layout.bytes, int(self.budget * GB)):
                 self._tell(source, self._too_large(layout))
                 return None
             stack.enter_context(in_use(files.folder))
@@ -170,7 +172,8 @@ class Banks:
         )
 
     def _too_large(self, layout: Layout) -> str:
-        return f"{_amount(layout)} do not fit `bank.budget_gb` = {self.config.budget_gb:g} or the disk of {self.root}"
+        limit = f"{self.budget:g} GB for all banks (`--bank-budget`)"
+        return f"{_amount(layout)} do not fit {limit} or the disk of {self.root}"
 
     def _tell(self, source: BankSource, words: str) -> None:
         """Say why there is no bank; it is not tried again."""
