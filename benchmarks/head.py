@@ -133,7 +133,8 @@ def main() -> None:
         way: float(subprocess.run([*again, "--peak-of", way], check=True, capture_output=True, text=True).stdout)
         for way in WAYS
     }
-    print(f"{case}, {options.device}, torch {torch.__version__}, {torch.get_num_threads()} threads")
+    device = torch.cuda.get_device_name() if options.device == "cuda" else f"{torch.get_num_threads()} threads"
+    print(f"{case}, {options.device}, {device}, torch {torch.__version__}")
     print(table({"seconds": seconds(case, options.device), "MiB": peaks, "Gmultiply-adds (floor)": floor(case)}))
 
 

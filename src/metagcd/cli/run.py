@@ -57,6 +57,7 @@ def run(
     tensorboard: bool = False,
     micro_batch: int | None = None,
     bank_budget: float | None = None,
+    compile: Literal["auto", "on", "off"] = "auto",
     quiet: bool = False,
     json: bool = False,
 ) -> None:
@@ -78,6 +79,7 @@ def run(
         tensorboard: Write event files for TensorBoard beside seed-N/metrics.jsonl.
         micro_batch: Views computed at a time; by default a whole batch, and fewer when memory runs out.
         bank_budget: Disk that stored trunk outputs may take, in GB; by default METAGCD_BANK_BUDGET, else 20.
+        compile: Compile the frozen trunk for the pass that fills a bank; by default where that was measured to pay.
         quiet: Show no progress.
         json: Print the rows as JSON lines instead of a table, and no progress.
     """
@@ -104,6 +106,7 @@ def run(
         tensorboard=tensorboard,
         micro_batch=micro_batch,
         bank_budget=bank_budget,
+        compile=compile,
     )
     place = Path(directory) if directory else _own_directory(config) or _directory(chosen, Path(root))
     results = _carried_out(chosen, place, quiet=quiet or json, hardware=hardware)

@@ -17,6 +17,7 @@ from metagcd.methods.learner import Learner, Setting
 from metagcd.models import encoder_of
 from metagcd.models.bank_config import bank_budget, bank_root
 from metagcd.models.bank_store import Banks
+from metagcd.models.compiling import Compile
 from metagcd.progress import Progress
 from metagcd.protocol import Protocol
 from metagcd.runs import RunDirectory
@@ -46,6 +47,8 @@ class Hardware:
     bank_budget: float | None = None
     """Disk that stored trunk outputs may take, in 10^9 bytes; None: METAGCD_BANK_BUDGET, else 20. What does not fit is
     computed anew, with the same result."""
+    compile: Compile = "auto"
+    """Whether the frozen trunk is compiled for the pass that fills a bank; `auto`: where that was measured to pay."""
     shared: Path | None = None
     """Folder of states after session 0 that runs share; None: every run learns session 0 itself."""
 
@@ -102,6 +105,7 @@ class Trial:
                 config=self.config.bank,
                 root=bank_root(),
                 budget=bank_budget(self.hardware.bank_budget),
+                compile=self.hardware.compile,
                 progress=self.progress,
             ),
             threads=self.hardware.threads,

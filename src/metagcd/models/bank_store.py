@@ -20,6 +20,7 @@ from metagcd.models.bank_files import BankFiles, Layout
 from metagcd.models.bank_fill import fill
 from metagcd.models.bank_locks import FILLING, LOCK, in_use, locked
 from metagcd.models.bank_source import BankSource
+from metagcd.models.compiling import Compile, compiled_for
 from metagcd.models.encoder import Encoder
 from metagcd.progress import Progress
 from metagcd.types import Array
@@ -43,6 +44,8 @@ class Banks:
     root: Path = Path()
     budget: float = BUDGET
     """Disk that all banks together may take, in 10^9 bytes; the bank that was not used for longest makes room."""
+    compile: Compile = "off"
+    """Whether the trunk is compiled for the pass that fills a bank; `auto`: where that was measured to pay."""
     progress: Progress = field(default_factory=Progress)
     _spent: dict[str, int] = field(default_factory=dict[str, int], repr=False)
     _checked: dict[str, tuple[str, Array]] = field(default_factory=dict[str, tuple[str, Array]], repr=False)
@@ -158,7 +161,8 @@ class Banks:
                 if not files.is_complete():
                     if layout.bytes >= SPOKEN_BYTES:
                         self.progress.say(f"Storing {_amount(layout)} in {files.folder}.")
-                    fill(source, files, layout, self.progress)
+                    with compiled_for(source, self.compile, self.progress):
+                        fill(source, files, layout, self.progress)
         seal, name = files.seal(), source.key.digest
         if self._checked.get(name, ("",))[0] != seal:
             self._checked[name] = seal, np.zeros(layout.blocks, dtype=np.bool_)

@@ -1,0 +1,75 @@
+"""The trunk, compiled for a long pass, where that was measured to pay."""
+
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from metagcd.models.encoder import Read, Trunk
+from metagcd.progress import Progress
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from metagcd.models.bank_source import BankSource
+
+Compile = Literal["auto", "on", "off"]
+
+OPERATIONS = {"cpu": 1e14, "cuda": 2e16}
+"""Operations from which compiling is worth its seconds. On a processor: four minutes of two cores, of which a fifth is
+saved for 13 s (docs/performance.md). On a graphics processor: a guess, as nothing was measured there."""
+
+
+def compiled_for(source: "BankSource", mode: Compile, progress: Progress) -> "AbstractContextManager[None]":
+    """Return a context in which the source's trunk runs compiled if that is asked for, or pays over all its views."""
+    if mode == "on" or (mode == "auto" and pays(source)):
+        return compiled(source.encoder.trunk, progress)
+    return nullcontext()
+
+
+def pays(source: "BankSource") -> bool:
+    """Say whether a pass over all views is long enough; one answer for equal sources, however busy the machine.
+
+    On a processor it must be in bfloat16: in float32 nearly all is spent in products that are as fast uncompiled.
+    """
+    kind = torch.device(source.loading.device).type
+    if kind == "cpu" and source.encoder.trunk.dtype == "float32":
+        return False
+    with FlopCounterMode(display=False) as counter:
+        source.layout()  # passes one view
+    return counter.get_total_flops() * len(source.images) * len(source.key.views) >= OPERATIONS.get(kind, float("inf"))
+
+
+@contextmanager
+def compiled(trunk: Trunk, progress: Progress) -> Generator[None]:
+    """Let the trunk run compiled for as long as the context lasts; where that fails it runs as it is, which is told."""
+    read = trunk.read
+    trunk.read = _falling_back(read, progress)
+    try:
+        yield
+    finally:
+        trunk.read = read
+
+
+def _falling_back(read: Read, progress: Progress) -> Read:
+    quick, works = torch.compile(read), True
+
+    def attempt(model: nn.Module, x: Tensor) -> Tensor:
+        nonlocal works
+        if works:
+            # One graph for all sizes of a batch.
+            torch._dynamo.maybe_mark_dynamic(x, 0)  # pyright: ignore[reportPrivateUsage]
+            try:
+                return quick(model, x)
+            except torch.OutOfMemoryError:
+                raise
+            except Exception as error:  # no compiler, or one that cannot: whatever it raises
+                works = False
+                line = str(error).strip().partition("\n")[0]
+                progress.say(f"The trunk cannot be compiled and runs as it is: {line or type(error).__name__}")
+        return read(model, x)
+
+    return attempt
