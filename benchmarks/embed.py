@@ -37,6 +37,7 @@ from metagcd.models import Encoder, encoder_of
 from metagcd.models.bank_key import BankKey
 from metagcd.models.bank_source import BankSource
 from metagcd.models.compiling import compiled
+from metagcd.models.encoder import Read
 from metagcd.models.encoders.timm import TimmConfig
 from metagcd.progress import terminal_progress
 from metagcd.seeds import Seeds
@@ -51,6 +52,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     encoder = encoder_of(TimmConfig(model=options.model, weights="random", trunk_dtype="bfloat16"), Seeds(0))
     encoder = encoder.to(options.device).eval()
+    plain = encoder.trunk.read
     quick = compiled(encoder.trunk, terminal_progress()) if options.compile else nullcontext()
     with tempfile.TemporaryDirectory() as folder, quick:
         names = make_pictures(Path(folder), options.count, rng)
@@ -60,6 +62,9 @@ def main() -> None:
         loops: dict[str, Callable[[], int]] = {
             "timm on tensors": bare_loop(plain_network(encoder, options), encoder, options),
             "trunk on tensors": bare_loop(encoder.trunk, encoder, options),
+            **(
+                {"trunk not compiled": bare_loop(as_it_is(encoder, plain), encoder, options)} if options.compile else {}
+            ),
             "pixels to rows": rows_loop(encoder, options, loading),
             "files to features": lambda: embed_files(encoder, images, loading),
         }
@@ -114,6 +119,19 @@ def plain_network(encoder: Encoder, options: argparse.Namespace) -> Callable[[to
     def forward(x: torch.Tensor) -> torch.Tensor:
         with torch.no_grad(), torch.autocast(torch.device(options.device).type, dtype=torch.bfloat16):
             return network(x)
+
+    return forward
+
+
+def as_it_is(encoder: Encoder, read: Read) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return our trunk as it runs where it is not compiled."""
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        quick, encoder.trunk.read = encoder.trunk.read, read
+        try:
+            return encoder.trunk(x)
+        finally:
+            encoder.trunk.read = quick
 
     return forward
 

@@ -33,7 +33,7 @@ class KilledError(Exception):
     """The process ended here."""
 
 
-def trained(stage: Stage, source: Feed, *, killed_at: int | None = None, loss=None):
+def trained(stage: Stage, source: Feed, *, killed_at: int | None = None, loss=None, **options):
     """Train the encoder's tail; raise KilledError when this many losses have been asked for."""
     tail, calls = source.encoder.tail, []
 
@@ -44,7 +44,7 @@ def trained(stage: Stage, source: Feed, *, killed_at: int | None = None, loss=No
         features = tail(batch.tokens)
         return features.square().mean() if loss is None else loss(features, len(calls))
 
-    train(tail, objective, feed=source, stage=stage)
+    train(tail, objective, feed=source, stage=stage, **options)
     return calls
 
 

@@ -1,12 +1,19 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from engine import feeds
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from metagcd.engine.checkpoint import Keeper
-from metagcd.engine.training import Optimisation, Stage, make_optimiser, rate_at
+from metagcd.engine.training import Optimisation, Stage, make_optimiser, rate_at, train
 from metagcd.errors import InputError
+from metagcd.losses import labelled_from_similarity, soft_neighbour_from_similarity
+from metagcd.models import ProjectionHead
+from metagcd.models.bank_config import BankConfig
+from metagcd.models.bank_store import Banks
+from metagcd.seeds import Seeds
 
 
 def stage(amount=7, *, unit="update", **how):
@@ -132,3 +139,85 @@ def test_the_optimiser_is_the_one_that_is_named():
 def test_an_optimisation_that_trains_nothing_is_refused(values):
     with pytest.raises(InputError, match=r"`rate` must not be negative and `batch` at least 1"):
         Optimisation(**values)
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam", "adamw"])
+@pytest.mark.parametrize("how", [{}, {"clip": 0.01}, {"warmup": 3, "schedule": "constant"}])
+def test_a_captured_course_is_the_plain_one(optimiser, how):
+    plain, captured = feeds.feed(), feeds.feed()
+    captured = replace(captured, runtime=replace(captured.runtime, capture=True))
+    chosen, losses = stage(9, rate=0.05, optimiser=optimiser, **how), []
+    for source, seen in ((plain, []), (captured, [])):
+        losses.append(seen)
+        tail, weight = source.encoder.tail.double(), torch.linspace(0, 1, len(source.images))
+
+        def objective(batch, tail=tail, weight=weight, seen=seen):
+            loss = (tail(batch.tokens).square().mean(dim=1) * weight[batch.indices].repeat(2)).mean()
+            seen.append(float(loss.detach()))
+            return loss
+
+        train(tail, objective, feed=source, stage=chosen, capturable=True)
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+    found, expected = feeds.weights(captured.encoder.tail), feeds.weights(plain.encoder.tail)
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-6)  # the rate is a tensor in single precision
+
+
+def test_a_captured_course_that_was_killed_goes_on_to_the_same_weights(tmp_path):
+    whole, first, second = (
+        replace(made, runtime=replace(made.runtime, capture=True))
+        for made in (feeds.feed(keeper=Keeper(folder, every=0.0)) for folder in (None, tmp_path, tmp_path))
+    )
+    chosen = stage(rate=0.01, optimiser="adam")
+    feeds.trained(chosen, whole, capturable=True)
+    with pytest.raises(feeds.KilledError):
+        feeds.trained(chosen, first, killed_at=4, capturable=True)
+    assert len(feeds.trained(chosen, second, capturable=True)) == 3
+    assert torch.equal(feeds.weights(second.encoder.tail), feeds.weights(whole.encoder.tail))
+
+
+class Waits(TorchDispatchMode):
+    """Notes every operation that reads a tensor on the host, for which a graphics processor would have to be done."""
+
+    reading = ("_local_scalar_dense", "nonzero", "masked_select", "is_nonzero", "equal", "unique")
+
+    def __init__(self, now):
+        super().__init__()
+        self.now, self.seen = now, []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if any(func.overloadpacket.__name__.startswith(name) for name in self.reading):
+            self.seen.append(len(self.now))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_between_its_reports_training_waits_for_nothing(tmp_path, kept, clip):
+    source, done = feeds.feed(40), []
+    bank = Banks(config=BankConfig(use="on", views=4), root=tmp_path) if kept else Banks()
+    source = replace(source, runtime=replace(source.runtime, banks=bank))
+    with Seeds(0).torch_scope("head"):
+        head = ProjectionHead(source.encoder.dim, hidden=8, bottleneck=4, width=16)
+    labels = torch.arange(40) % 3
+
+    def objective(batch):
+        done.append(1)
+        similarity = head.similarity(source.encoder.tail(batch.tokens))
+        near = soft_neighbour_from_similarity(similarity, threshold=0.5, temperature=0.1)
+        return near + labelled_from_similarity(
+            similarity, labels[batch.indices], balance=0.35, unsupervised_temperature=1.0, supervised_temperature=0.1
+        )
+
+    list(source.training(batch=8, first=0, last=1))  # fills the bank
+    with Waits(done) as watched:
+        train(source.encoder.tail, objective, feed=source, stage=stage(45, clip=clip), capturable=True)
+    assert len(done) == 45
+    assert set(watched.seen) == {1, 21, 41, 45}
+
+
+def test_the_watch_sees_what_waits():
+    with Waits([]) as watched:
+        float(torch.ones(1).sum())
+        torch.ones(3).nonzero()
+        torch.ones(3) + 1
+    assert watched.seen == [0, 0]

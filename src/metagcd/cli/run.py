@@ -58,6 +58,7 @@ def run(
     micro_batch: int | None = None,
     bank_budget: float | None = None,
     compile: Literal["auto", "on", "off"] = "auto",
+    capture: bool = False,
     quiet: bool = False,
     json: bool = False,
 ) -> None:
@@ -79,7 +80,9 @@ def run(
         tensorboard: Write event files for TensorBoard beside seed-N/metrics.jsonl.
         micro_batch: Views computed at a time; by default a whole batch, and fewer when memory runs out.
         bank_budget: Disk that stored trunk outputs may take, in GB; by default METAGCD_BANK_BUDGET, else 20.
-        compile: Compile the frozen trunk for the pass that fills a bank; by default where that was measured to pay.
+        compile: Compile the frozen trunk for the pass that fills a bank, by default where that was measured to pay; `on`
+            compiles the tail in training too.
+        capture: Capture updates as CUDA graphs, where the learner allows it; not yet tried on a graphics processor.
         quiet: Show no progress.
         json: Print the rows as JSON lines instead of a table, and no progress.
     """
@@ -107,6 +110,7 @@ def run(
         micro_batch=micro_batch,
         bank_budget=bank_budget,
         compile=compile,
+        capture=capture,
     )
     place = Path(directory) if directory else _own_directory(config) or _directory(chosen, Path(root))
     results = _carried_out(chosen, place, quiet=quiet or json, hardware=hardware)

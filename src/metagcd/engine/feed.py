@@ -16,6 +16,7 @@ from metagcd.data.views import Augmentation
 from metagcd.engine.distributed import Ranks, ranks_of
 from metagcd.engine.runtime import Runtime
 from metagcd.models import Encoder
+from metagcd.models.bank_device import pinned_for
 from metagcd.models.bank_key import PLAIN, BankKey
 from metagcd.models.bank_source import BankSource, places
 from metagcd.seeds import Seeds
@@ -32,6 +33,15 @@ class Batch:
     """Positions of the images in the set they are fed from."""
     tokens: Float[Tensor, "two_b ..."]
     """Of all images of the batch, or of this process's part where several share it."""
+    place: Int64[Tensor, " b"] | None = None
+    """The rows beside the tokens, where these stay at one place from batch to batch."""
+
+    @property
+    def indices(self) -> Int64[Tensor, " b"]:
+        """Return the rows beside the tokens; what is captured must take them from here."""
+        if self.place is not None:
+            return self.place
+        return pinned_for(self.tokens.device, torch.from_numpy(self.rows)).to(self.tokens.device, non_blocking=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from metagcd.engine.metrics import Metrics
 from metagcd.engine.micro import MicroBatch
 from metagcd.errors import InputError
 from metagcd.models.bank_store import Banks
+from metagcd.models.compiling import Compile
 from metagcd.progress import Progress
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class Runtime:
     micro: MicroBatch = field(default_factory=MicroBatch)
     banks: Banks = field(default_factory=Banks)
     """Stored trunk outputs; by default none are stored."""
+    capture: bool = False
+    """Capture the updates of learners that allow it as a CUDA graph; on a processor they run as they are."""
+    compile: Compile = "off"
+    """`on`: let the tail of every learner with one level of optimisation train compiled."""
     evaluation_batch: int = 256
     """Images embedded at a time."""
     threads: int = 2

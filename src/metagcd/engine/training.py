@@ -2,25 +2,30 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
+from metagcd.engine.capture import Captured
 from metagcd.engine.checkpoint import Keeper, State, restore_training, training_state
 from metagcd.engine.distributed import average
 from metagcd.engine.feed import Batch, Feed
 from metagcd.errors import InputError
+from metagcd.models.compiling import compiled
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 Unit = Literal["update", "epoch"]
 Objective = Callable[[Batch], Float[Tensor, ""]]
+Outcome = tuple[Float[Tensor, ""], Float[Tensor, ""] | None]
+"""The loss of an update, and the norm of the gradient where it is clipped."""
 CHECK_EVERY = 20  # Reading a loss waits for the device, so not at every step.
 
 
@@ -71,14 +76,24 @@ class Stage:
         return self.amount * (feed.steps(self.optimisation.batch) if self.unit == "epoch" else 1)
 
 
-def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage) -> None:
-    """Minimise the objective over the feed's batches; a stage that was interrupted goes on where its state was kept."""
+def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage, capturable: bool = False) -> None:
+    """Minimise the objective over the feed's batches; a stage that was interrupted goes on where its state was kept.
+
+    An objective is `capturable` if it takes of a batch nothing but its tokens and indices and their number.
+    """
     runtime, total = feed.runtime, stage.updates(feed)
+    captured = capturable and runtime.capture and feed.ranks.count == 1
     parameters = [parameter for parameter in trained.parameters() if parameter.requires_grad]
-    optimiser = make_optimiser(parameters, stage.optimisation)
+    optimiser = make_optimiser(parameters, stage.optimisation, captured=captured)
     first = _resumed(stage, runtime.keeper, trained, optimiser)
     trained.train()
+    update: Callable[[Batch], Outcome] = partial(
+        _update, objective, parameters=parameters, optimiser=optimiser, feed=feed, clip=stage.optimisation.clip
+    )
+    if captured:
+        update = Captured(update, may_capture=lambda: runtime.micro.size is None)
     with (
+        _compiled_tail(feed, captured=captured),
         runtime.progress.bar(stage.name, total) as bar,
         runtime.metrics.course(stage.name, first, number=stage.number) as course,
     ):
@@ -86,11 +101,7 @@ def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage)
         batches = feed.training(batch=stage.optimisation.batch, first=first, last=total)
         for step, batch in enumerate(batches, first):
             set_rate(optimiser, rate_at(stage.optimisation, step, total))
-            work = partial(_backward, objective, batch, optimiser=optimiser, fabric=runtime.fabric)
-            loss = runtime.micro.attempt(work, feed.encoder.tail, views=len(batch.tokens), runtime=runtime)
-            average([p.grad for p in parameters if p.grad is not None], feed.ranks)
-            norm = _clip(parameters, stage.optimisation.clip)
-            optimiser.step()
+            loss, norm = update(batch)
             course.saw(len(batch.rows))
             due, told = runtime.keeper.due(stage.name), step % CHECK_EVERY == 0 or step == total - 1
             if due or told:
@@ -107,6 +118,32 @@ def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage)
     trained.eval()
 
 
+def _update(
+    objective: Objective,
+    batch: Batch,
+    *,
+    parameters: list[nn.Parameter],
+    optimiser: Optimizer,
+    feed: Feed,
+    clip: float | None,
+) -> Outcome:
+    """Move the parameters against the gradient of one batch; the host waits for nothing."""
+    runtime = feed.runtime
+    work = partial(_backward, objective, batch, optimiser=optimiser, fabric=runtime.fabric)
+    loss = runtime.micro.attempt(work, feed.encoder.tail, views=len(batch.tokens), runtime=runtime)
+    average([p.grad for p in parameters if p.grad is not None], feed.ranks)
+    norm = _clip(parameters, clip)
+    optimiser.step()
+    return loss, norm
+
+
+def _compiled_tail(feed: Feed, *, captured: bool) -> AbstractContextManager[None]:
+    """Return a context in which the tail runs compiled if that is asked for, or belongs to what is captured."""
+    runtime = feed.runtime
+    wanted = runtime.compile == "on" or (captured and runtime.fabric.device.type == "cuda")
+    return compiled(feed.encoder.tail, runtime.progress) if wanted else nullcontext()
+
+
 def _backward(objective: Objective, batch: Batch, *, optimiser: Optimizer, fabric: "Fabric") -> Float[Tensor, ""]:
     """Leave the gradient of the loss in the parameters, and nothing of an earlier attempt; return the loss."""
     optimiser.zero_grad()
@@ -121,12 +158,19 @@ def _clip(parameters: list[nn.Parameter], norm: float | None) -> Float[Tensor, "
     return None if norm is None else torch.nn.utils.clip_grad_norm_(parameters, norm)
 
 
-def make_optimiser(parameters: list[nn.Parameter], config: Optimisation) -> Optimizer:
-    """Return the optimiser that the config names."""
+def make_optimiser(parameters: list[nn.Parameter], config: Optimisation, *, captured: bool = False) -> Optimizer:
+    """Return the optimiser that the config names.
+
+    Where its steps are captured, its rate is a tensor beside the parameters, which `set_rate` writes to, and only the
+    fused kernels leave it there.
+    """
+    chosen: dict[str, Any] = {"lr": config.rate, "weight_decay": config.weight_decay}
+    if captured:
+        chosen |= {"lr": torch.tensor(config.rate, device=parameters[0].device), "fused": True}
     if config.optimiser != "sgd":
         kind = Adam if config.optimiser == "adam" else AdamW
-        return kind(parameters, lr=config.rate, weight_decay=config.weight_decay)
-    return SGD(parameters, lr=config.rate, momentum=config.momentum, weight_decay=config.weight_decay)
+        return kind(parameters, capturable=captured, **chosen)
+    return SGD(parameters, momentum=config.momentum, **chosen)
 
 
 def rate_at(config: Optimisation, step: int, total: int) -> float:
@@ -141,7 +185,10 @@ def rate_at(config: Optimisation, step: int, total: int) -> float:
 def set_rate(optimiser: Optimizer, rate: float) -> None:
     """Let the optimiser's next step have this rate."""
     for group in optimiser.param_groups:
-        group["lr"] = rate
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,11 @@ class Hardware:
     bank_budget: float | None = None
     """Disk that stored trunk outputs may take, in 10^9 bytes; None: METAGCD_BANK_BUDGET, else 20. What does not fit is
     computed anew, with the same result."""
+    capture: bool = False
+    """Capture updates as a CUDA graph where the learner allows it; on a processor they run as they are."""
     compile: Compile = "auto"
-    """Whether the frozen trunk is compiled for the pass that fills a bank; `auto`: where that was measured to pay."""
+    """Compile the frozen trunk for the pass that fills a bank; `auto`: where that was measured to pay. `on` compiles
+    the tail in training too."""
     shared: Path | None = None
     """Folder of states after session 0 that runs share; None: every run learns session 0 itself."""
 
@@ -108,6 +111,8 @@ class Trial:
                 compile=self.hardware.compile,
                 progress=self.progress,
             ),
+            capture=self.hardware.capture,
+            compile=self.hardware.compile,
             threads=self.hardware.threads,
         )
         return Setting(

@@ -59,5 +59,5 @@ class Gcd(Carrying):
             return info_nce_from_similarity(similarity, temperature=config.unsupervised_temperature)
 
         stage = self.clusters.stage(config.online_updates, config.online_unit, config.online)
-        train(self._network, objective, feed=feed, stage=stage)
+        train(self._network, objective, feed=feed, stage=stage, capturable=True)
         self.clusters.close_session(unlabelled.images, n_novel)

@@ -51,11 +51,11 @@ def fit_labelled(network: Network, config: LabelledConfig, labelled: LabelledSet
     def objective(batch: Batch) -> Float[Tensor, ""]:
         return labelled_from_similarity(
             network(batch.tokens, len(batch.rows)),
-            labels[torch.as_tensor(batch.rows, device=labels.device)],
+            labels[batch.indices],
             balance=config.balance,
             unsupervised_temperature=config.unsupervised_temperature,
             supervised_temperature=config.supervised_temperature,
         )
 
-    train(network, objective, feed=feed, stage=config.stage())
+    train(network, objective, feed=feed, stage=config.stage(), capturable=True)
     clusters.finish(labelled)

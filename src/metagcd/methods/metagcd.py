@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -152,11 +153,13 @@ class MetaGcd(Carrying):
         if config.meta:
             meta_train(work)
         else:
+            classes = torch.as_tensor(work.labels, device=feed.runtime.fabric.device)
             train(
                 self._network,
-                lambda batch: self._labelled_loss(batch, work.classes(batch.rows)),
+                lambda batch: self._labelled_loss(batch, classes[batch.indices]),
                 feed=feed,
                 stage=plan.warmups[0],
+                capturable=True,
             )
         self.clusters.finish(labelled)
 
@@ -169,7 +172,7 @@ class MetaGcd(Carrying):
             return neighbour_loss(*self._network.scored(batch.tokens, len(batch.rows)), config.neighbours)
 
         stage = self.clusters.stage(config.online_updates, config.online_unit, config.online)
-        train(self._network, objective, feed=feed, stage=stage)
+        train(self._network, objective, feed=feed, stage=stage, capturable=True)
         self.clusters.close_session(unlabelled.images, n_novel)
 
     def _labelled_loss(self, batch: Batch, classes: Classes) -> Float[Tensor, ""]:

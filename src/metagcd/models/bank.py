@@ -65,7 +65,7 @@ class Bank:
         self, held: UInt8[Tensor, "images views bytes"], rows: Rows, views: Sequence[int]
     ) -> Num[Tensor, "n ..."]:
         """Return what `read` returns, out of resident rows; nothing passes through the processor but the numbers."""
-        place = torch.from_numpy(rows).to(held.device, non_blocking=True)
+        place = pinned_for(held.device, torch.from_numpy(rows)).to(held.device, non_blocking=True)
         return self.typed(torch.stack([held[place, view] for view in views])).flatten(0, 1)
 
     def read(self, rows: Rows, views: Sequence[int]) -> Num[Tensor, "n ..."]:

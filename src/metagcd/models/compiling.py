@@ -1,4 +1,4 @@
-"""The trunk, compiled for a long pass, where that was measured to pay."""
+"""The trunk compiled for a long pass where that pays, and whatever else is to run compiled."""
 
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from metagcd.models.encoder import Read, Trunk
+from metagcd.models.encoder import Read, Tail, Trunk
 from metagcd.progress import Progress
 
 if TYPE_CHECKING:
@@ -44,17 +44,17 @@ def pays(source: "BankSource") -> bool:
 
 
 @contextmanager
-def compiled(trunk: Trunk, progress: Progress) -> Generator[None]:
-    """Let the trunk run compiled for as long as the context lasts; where that fails it runs as it is, which is told."""
-    read = trunk.read
-    trunk.read = _falling_back(read, progress)
+def compiled(part: Trunk | Tail, progress: Progress) -> Generator[None]:
+    """Let trunk or tail run compiled for as long as the context lasts; where that fails, as it is, with a line."""
+    read = part.read
+    part.read = _falling_back(read, progress, type(part).__name__.lower())
     try:
         yield
     finally:
-        trunk.read = read
+        part.read = read
 
 
-def _falling_back(read: Read, progress: Progress) -> Read:
+def _falling_back(read: Read, progress: Progress, name: str) -> Read:
     quick, works = torch.compile(read), True
 
     def attempt(model: nn.Module, x: Tensor) -> Tensor:
@@ -69,7 +69,7 @@ def _falling_back(read: Read, progress: Progress) -> Read:
             except Exception as error:  # no compiler, or one that cannot: whatever it raises
                 works = False
                 line = str(error).strip().partition("\n")[0]
-                progress.say(f"The trunk cannot be compiled and runs as it is: {line or type(error).__name__}")
+                progress.say(f"The {name} cannot be compiled and runs as it is: {line or type(error).__name__}")
         return read(model, x)
 
     return attempt
