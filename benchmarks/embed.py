@@ -68,6 +68,8 @@ def main() -> None:
             "pixels to rows": rows_loop(encoder, options, loading),
             "files to features": lambda: embed_files(encoder, images, loading),
         }
+        if not options.compile:
+            del loops["trunk not compiled"]
         rates: dict[str, list[float]] = {name: [] for name in loops}
         for number in range(options.rounds + 1):
             for name, loop in loops.items():

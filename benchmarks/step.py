@@ -8,9 +8,9 @@ Reference: timm's whole network with its plain attention module, a head with exp
 products z z', the loss of Eq. 4; gradients of the last block and the head. It is handed finished views: reading and
 augmenting, which it would need in every step, are not counted against it. Ours: the batch read from the bank on disk
 (on a graphics processor: gathered from its memory, if it fits), the last block for the class token alone, the same
-head through its Gram matrix, the same loss, the same gradients. Neither updates weights. On `cuda` both compute under bfloat16
-autocast, and ours is the step of `metagcd run --capture`: its tail compiled, the whole captured as one CUDA graph; the
-host waits once, after all steps.
+head through its Gram matrix, the same loss, the same gradients. Neither updates weights. On `cuda` both compute under
+bfloat16 autocast, and ours is the step of `metagcd run --capture`: its tail compiled, the whole captured as one CUDA
+graph; the host waits once, after all steps.
 
 The two take turns in one process; shown are medians. Memory: the highest of one step less what was there before it,
 each in a process of its own. Break-even: epochs after which filling the bank with `--views` views per image has been

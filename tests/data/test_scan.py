@@ -1,16 +1,19 @@
 """Pictures are found in any nesting, in one order, and checked."""
 
+import io
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from data import corpus
+from rich.console import Console
 
 from metagcd.data.decode import Decoding
 from metagcd.data.files import Paths
 from metagcd.data.scan import Check, scan, verify, walk
 from metagcd.errors import InputError
+from metagcd.progress import Progress
 
 
 def test_files_come_in_the_order_of_the_bytes_of_their_names(tmp_path):
@@ -97,3 +100,15 @@ def test_a_root_that_is_no_folder_is_refused(tmp_path):
 
 def test_the_decoding_of_a_check_is_without_the_check():
     assert Check(size=9, fit="pad", strict=True).decoding == Decoding(size=9, fit="pad")
+
+
+def test_a_long_check_shows_how_far_it_is_where_somebody_watches(tmp_path):
+    corpus.write(tmp_path, {f"{number}.png": corpus.plain(number) for number in range(5)})
+    text = io.StringIO()
+    found = scan(tmp_path, Check(), Progress(Console(file=text, force_terminal=True, width=120)))
+    assert len(found.paths) == 5
+    assert "check pictures" in text.getvalue()
+    assert "5/5" in text.getvalue()
+    quiet = io.StringIO()
+    scan(tmp_path, Check(), Progress(Console(file=quiet, force_terminal=False)))
+    assert quiet.getvalue() == ""

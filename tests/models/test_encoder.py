@@ -5,6 +5,8 @@ import torch
 from torch import nn
 
 from metagcd.models import build_encoder
+from metagcd.models import encoder as encoder_file
+from metagcd.models.encoder import Trunk
 
 
 def steps(encoder, images, count=3):
@@ -100,3 +102,19 @@ def test_a_copy_of_the_encoder_is_independent():
     steps(other, images)
     assert torch.equal(encoder.embed(images), before)
     assert isinstance(other.tail, nn.Module)
+
+
+@pytest.mark.parametrize("views", [0, 1, 3, 4, 9])
+def test_a_trunk_takes_few_views_at_a_time_with_the_same_outputs(monkeypatch, views):
+    taken, images = [], torch.randn(views, 3, 4, 4)
+
+    def read(model, x):
+        taken.append(len(x))
+        return model(x)
+
+    monkeypatch.setattr(encoder_file, "PART", 3 * 3 * 4 * 4 + 1)
+    trunk = Trunk(nn.Conv2d(3, 2, 3), read=read)
+    torch.testing.assert_close(trunk(images), trunk.model(images))
+    assert taken == ([min(3, views - start) for start in range(0, views, 3)] or [0])
+    without = Trunk(nn.Identity(), read=read)
+    assert without(images) is images

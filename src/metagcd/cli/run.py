@@ -80,8 +80,8 @@ def run(
         tensorboard: Write event files for TensorBoard beside seed-N/metrics.jsonl.
         micro_batch: Views computed at a time; by default a whole batch, and fewer when memory runs out.
         bank_budget: Disk that stored trunk outputs may take, in GB; by default METAGCD_BANK_BUDGET, else 20.
-        compile: Compile the frozen trunk for the pass that fills a bank, by default where that was measured to pay; `on`
-            compiles the tail in training too.
+        compile: Compile the frozen trunk for the pass that fills a bank, by default where that was measured to pay;
+            `on` compiles the tail in training too.
         capture: Capture updates as CUDA graphs, where the learner allows it; not yet tried on a graphics processor.
         quiet: Show no progress.
         json: Print the rows as JSON lines instead of a table, and no progress.
@@ -149,11 +149,12 @@ def split(
     from pathlib import Path
 
     from metagcd.data import load
+    from metagcd.progress import terminal_progress
     from metagcd.protocol import split as draw
     from metagcd.protocol import write_manifest
 
     chosen = effective(preset, overrides, config)
-    data = load(chosen.source)
+    data = load(chosen.source, terminal_progress())
     drawn = draw(data.train_labels, data.test_labels, chosen.protocol, seed)
     write_manifest(Path(output), drawn, source_fingerprint=data.fingerprint)
     sizes = ", ".join(str(len(session.train)) for session in drawn.sessions)

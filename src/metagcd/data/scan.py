@@ -17,6 +17,7 @@ from metagcd.data.decode import Decoding, decode
 from metagcd.data.files import BLOCK, THREADS, Paths
 from metagcd.data.pictures import UnreadableError, opened
 from metagcd.errors import InputError
+from metagcd.progress import Progress
 from metagcd.types import Array, Skipped
 
 CLUTTER = frozenset(("Thumbs.db", "desktop.ini", "__MACOSX"))
@@ -56,28 +57,31 @@ class Checked:
     skipped: tuple[Skipped, ...] = ()
 
 
-def scan(root: str | os.PathLike[str], check: Check) -> Checked:
+def scan(root: str | os.PathLike[str], check: Check, progress: Progress | None = None) -> Checked:
     """Find the pictures below a folder, sorted by the bytes of their names, and check them."""
     folder = existing_folder(root)
     problems: list[Skipped] = []
-    checked = verify(Paths.of(folder, walk(folder, problems)), check)
+    checked = verify(Paths.of(folder, walk(folder, problems)), check, progress)
     if check.strict and problems:
         raise _strict(problems[0])
     skipped = (*problems, *checked.skipped)
     return Checked(paths=checked.paths, rows=checked.rows, sizes=checked.sizes, skipped=skipped)
 
 
-def verify(paths: Paths, check: Check) -> Checked:
+def verify(paths: Paths, check: Check, progress: Progress | None = None) -> Checked:
     """Check paths by several threads; the order is kept."""
     if check.check == "none":
         return Checked(paths=paths, rows=np.arange(len(paths)), sizes=np.zeros((len(paths), 2), np.int64))
     sizes = np.zeros((len(paths), 2), dtype=np.int64)
     skipped: list[Skipped] = []
-    for row, look in enumerate(_looks(paths, check)):
-        if isinstance(look, str):
-            skipped.append(Skipped(path=paths.full(row), reason=look))
-        else:
-            sizes[row] = look
+    with (progress or Progress()).bar("check pictures", len(paths)) as bar:
+        for start, looks in _looks(paths, check):
+            for row, look in enumerate(looks, start):
+                if isinstance(look, str):
+                    skipped.append(Skipped(path=paths.full(row), reason=look))
+                else:
+                    sizes[row] = look
+            bar.advance(len(looks))
     if check.strict and skipped:
         raise _strict(skipped[0])
     rows = np.flatnonzero(sizes[:, 0])
@@ -144,13 +148,15 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _looks(paths: Paths, check: Check) -> Iterator[tuple[int, int] | str]:
+def _looks(paths: Paths, check: Check) -> Iterator[tuple[int, list[tuple[int, int] | str]]]:
+    """Yield the first row of every block of paths, and what was seen there."""
+
     def block(start: int) -> list[tuple[int, int] | str]:
         return [_look(paths.full(row), check) for row in range(start, min(start + BLOCK, len(paths)))]
 
+    starts = range(0, len(paths), BLOCK)
     with ThreadPoolExecutor(THREADS) as pool:
-        for looks in pool.map(block, range(0, len(paths), BLOCK)):
-            yield from looks
+        yield from zip(starts, pool.map(block, starts), strict=True)
 
 
 def _look(path: str, check: Check) -> tuple[int, int] | str:

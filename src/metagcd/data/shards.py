@@ -17,6 +17,7 @@ from metagcd.data.pictures import UnreadableError, picture_size
 from metagcd.data.rows import fingerprint
 from metagcd.data.scan import Check
 from metagcd.errors import InputError
+from metagcd.progress import Progress
 from metagcd.types import Array, Skipped
 
 
@@ -88,13 +89,13 @@ class ShardImages:
         first = int(np.flatnonzero(self.groups[:, 0] == number)[0])
         return f"{self.files[number]}, row {row - (int(self.ends[first - 1]) if first else 0)}"
 
-    def verify(self, check: Check) -> tuple[Bool[Array, " n"], tuple[Skipped, ...]]:
+    def verify(self, check: Check, progress: Progress | None = None) -> tuple[Bool[Array, " n"], tuple[Skipped, ...]]:
         """Look at every picture, one row group at a time; say which can be used, and why others cannot."""
         usable = np.ones(len(self), dtype=bool)
         if check.check == "none":
             return usable, ()
         skipped: list[Skipped] = []
-        for group in range(len(self.groups)):
+        for group in (progress or Progress()).track(range(len(self.groups)), "check pictures", len(self.groups)):
             start, contents = self._group(group)
             for row in range(start, int(self.ends[group])):
                 if reason := _trouble(contents, row - start, check):

@@ -60,7 +60,7 @@ def run(
     if hardware.tensorboard:
         require_tensorboard()
     path = Path(directory) if directory is not None else Path(root) / f"{config.title}-{config.digest}"
-    data = data if data is not None else load(config.source)
+    data = data if data is not None else load(config.source, progress)
     protocols = {seed: _protocol(config, data, seed) for seed in config.seeds}
     fabric = hardware.fabric()
     with locked(path):

@@ -52,7 +52,7 @@ def run_suite(
         else:
             progress.say(f"{suite.name} {place}/{len(suite.rows)}, {row.label}")
             if data is None and config.source not in loaded:
-                loaded = {config.source: load(config.source)}
+                loaded = {config.source: load(config.source, progress)}
             images = data if data is not None else loaded[config.source]
             found = run(config, directory=directory, data=images, hardware=hardware, progress=progress).rows
         rows[row.label] = tuple(replace(one, method=row.label) for one in found)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 Compile = Literal["auto", "on", "off"]
 
-OPERATIONS = {"cpu": 1e14, "cuda": 2e16}
-"""Operations from which compiling is worth its seconds. On a processor: four minutes of two cores, of which a fifth is
-saved for 13 s (docs/performance.md). On a graphics processor: a guess, as nothing was measured there."""
+OPERATIONS = {"cuda": 2e16}
+"""Operations from which compiling is worth its seconds, by kind of device: a guess, as nothing was measured there. On a
+processor a compiled trunk is hardly faster than one that is passed few views at a time (docs/performance.md)."""
 
 
 def compiled_for(source: "BankSource", mode: Compile, progress: Progress) -> "AbstractContextManager[None]":
@@ -31,16 +31,13 @@ def compiled_for(source: "BankSource", mode: Compile, progress: Progress) -> "Ab
 
 
 def pays(source: "BankSource") -> bool:
-    """Say whether a pass over all views is long enough; one answer for equal sources, however busy the machine.
-
-    On a processor it must be in bfloat16: in float32 nearly all is spent in products that are as fast uncompiled.
-    """
-    kind = torch.device(source.loading.device).type
-    if kind == "cpu" and source.encoder.trunk.dtype == "float32":
+    """Say whether a pass over all views is long enough; one answer for equal sources, however busy the machine."""
+    least = OPERATIONS.get(torch.device(source.loading.device).type)
+    if least is None:
         return False
     with FlopCounterMode(display=False) as counter:
         source.layout()  # passes one view
-    return counter.get_total_flops() * len(source.images) * len(source.key.views) >= OPERATIONS.get(kind, float("inf"))
+    return counter.get_total_flops() * len(source.images) * len(source.key.views) >= least
 
 
 @contextmanager

@@ -13,6 +13,9 @@ from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPriva
 from metagcd.types import InputSpec
 
 TrunkDtype = Literal["float32", "bfloat16"]
+PART = 1_600_000
+"""Numbers of input that pass through a trunk at a time on a processor: ten views at 224 px, 32 at 128 px. What lies
+between layers then stays in its caches; of 192 views at once, half as many pass per second (docs/performance.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +61,12 @@ class Trunk(nn.Module):
     @torch.no_grad()  # the trunk is what is not trained
     def forward(self, x: Float[Tensor, "b 3 h w"]) -> Float[Tensor, "b ..."]:
         """Return what enters the first trained layer, in the type of the input."""
+        if x.device.type != "cpu" or next(self.parameters(), None) is None:
+            return self._passed(x)
+        parts = x.split(max(PART // max(x[0].numel(), 1), 1)) if len(x) else (x,)
+        return self._passed(x) if len(parts) == 1 else torch.cat([self._passed(part) for part in parts])
+
+    def _passed(self, x: Float[Tensor, "b 3 h w"]) -> Float[Tensor, "b ..."]:
         if self.dtype == "float32":
             return self.read(self.model, x)
         with torch.autocast(x.device.type, dtype=torch.bfloat16):

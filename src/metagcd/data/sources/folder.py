@@ -13,6 +13,7 @@ from metagcd.data.files import FileImages, Paths
 from metagcd.data.parts import Labelled, natural, shown
 from metagcd.data.scan import Check, existing_folder, verify, visible, walk
 from metagcd.errors import InputError
+from metagcd.progress import Progress
 from metagcd.types import Dataset, Skipped
 
 TEST_NAMES = ("test", "val", "valid", "validation")
@@ -30,7 +31,7 @@ class FolderConfig(Check):
 
 
 @SOURCES.register("folder", FolderConfig)
-def folder(config: FolderConfig) -> Dataset:
+def folder(config: FolderConfig, progress: Progress | None = None) -> Dataset:
     """One folder of pictures per class, optionally below train/ and test/."""
     if not config.path:
         raise InputError("Give the folder of the images as `path`.")
@@ -49,7 +50,7 @@ def folder(config: FolderConfig) -> Dataset:
                     test.append(is_test)
                     yield f"{below}{os.sep}{path}"
 
-    checked = verify(Paths.of(root, relative()), config)
+    checked = verify(Paths.of(root, relative()), config, progress)
     found = Labelled(
         images=FileImages(checked.paths, config.decoding),
         labels=np.array(labels, dtype=np.int64)[checked.rows],

@@ -14,6 +14,7 @@ from metagcd.data.lists import Table, read_csv, read_parquet
 from metagcd.data.parts import Labelled, ids, shown
 from metagcd.data.scan import Check, existing_folder, verify
 from metagcd.errors import InputError
+from metagcd.progress import Progress
 from metagcd.types import Dataset
 
 COLUMNS = ("path", "label", "split")
@@ -32,14 +33,14 @@ class ManifestConfig(Check):
 
 
 @SOURCES.register("manifest", ManifestConfig)
-def manifest(config: ManifestConfig) -> Dataset:
+def manifest(config: ManifestConfig, progress: Progress | None = None) -> Dataset:
     """A CSV or Parquet table of paths and labels, optionally with a split."""
     if not config.path:
         raise InputError("Give the table of paths and labels as `path`.")
     path = Path(config.path).expanduser()
     table = _table(path)
     root = existing_folder(config.root or path.parent)
-    checked = verify(Paths.of(root, table["path"]), config)
+    checked = verify(Paths.of(root, table["path"]), config, progress)
     if not len(checked.rows):
         hint = f" The first: {checked.skipped[0].path!r}: {checked.skipped[0].reason}." if checked.skipped else ""
         raise InputError(f"{os.fspath(path)!r} lists no readable image; paths start at {root!r}.{hint}")

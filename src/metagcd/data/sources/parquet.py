@@ -18,6 +18,7 @@ from metagcd.data.rows import select
 from metagcd.data.scan import Check, walk
 from metagcd.data.shards import ShardImages
 from metagcd.errors import InputError, unknown_name
+from metagcd.progress import Progress
 from metagcd.types import Array, Dataset
 
 LABELS = ("label", "labels", "fine_label", "class", "target")
@@ -43,7 +44,7 @@ class ParquetConfig(Check):
 
 
 @SOURCES.register("parquet", ParquetConfig)
-def parquet(config: ParquetConfig) -> Dataset:
+def parquet(config: ParquetConfig, progress: Progress | None = None) -> Dataset:
     """One or many Parquet files with encoded images and labels, in the layout of data set hubs."""
     if not config.path:
         raise InputError("Give the Parquet file or a folder of them as `path`.")
@@ -51,7 +52,7 @@ def parquet(config: ParquetConfig) -> Dataset:
 
     path = Path(config.path).expanduser()
     try:
-        return _read(path, config)
+        return _read(path, config, progress)
     except (OSError, ArrowException) as error:
         raise InputError(f"Cannot read {os.fspath(path)!r} as Parquet: {first_line(error)}") from error
 
@@ -69,7 +70,7 @@ def image_columns(schema: Any) -> list[str]:
     return found
 
 
-def _read(path: Path, config: ParquetConfig) -> Dataset:
+def _read(path: Path, config: ParquetConfig, progress: Progress | None) -> Dataset:
     import pyarrow.parquet as pq
 
     parts = _parts(path)
@@ -85,7 +86,7 @@ def _read(path: Path, config: ParquetConfig) -> Dataset:
     images = ShardImages.of([file for place in chosen for file in parts[place]], images_in, config.decoding)
     both = np.concatenate([labels[place] for place in chosen])
     names, places = _classes(schema, label_column, both, path)
-    usable, skipped = images.verify(config)
+    usable, skipped = images.verify(config, progress)
     test = np.arange(len(both)) >= len(labels[0]) if len(chosen) > 1 else None
     rows = np.flatnonzero(usable)
     found = Labelled(

@@ -10,6 +10,7 @@ from metagcd.data.files import FileImages, Paths
 from metagcd.data.lists import read_csv, text_of
 from metagcd.data.scan import Check, existing_folder, scan, verify
 from metagcd.errors import InputError
+from metagcd.progress import Progress
 from metagcd.types import UnlabelledSet
 
 
@@ -24,16 +25,16 @@ class UnlabelledConfig(Check):
 
 
 @SOURCES.register("unlabelled", UnlabelledConfig)
-def unlabelled(config: UnlabelledConfig) -> UnlabelledSet:
+def unlabelled(config: UnlabelledConfig, progress: Progress | None = None) -> UnlabelledSet:
     """Pictures without labels: a folder in any nesting, or a list of paths."""
     if not config.path:
         raise InputError("Give a folder, or a .txt or .csv list of images, as `path`.")
     path = Path(config.path).expanduser()
     if path.suffix.lower() in (".txt", ".csv") and not path.is_dir():
         root = existing_folder(config.root or path.parent)
-        checked = verify(Paths.of(root, _listed(path)), config)
+        checked = verify(Paths.of(root, _listed(path)), config, progress)
     else:
-        checked = scan(path, config)
+        checked = scan(path, config, progress)
     if not len(checked.paths):
         hint = f" The first of {len(checked.skipped)}: {checked.skipped[0].reason}." if checked.skipped else ""
         raise InputError(f"No readable image in {os.fspath(path)!r}.{hint}")
