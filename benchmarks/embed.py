@@ -62,9 +62,7 @@ def main() -> None:
         loops: dict[str, Callable[[], int]] = {
             "timm on tensors": bare_loop(plain_network(encoder, options), encoder, options),
             "trunk on tensors": bare_loop(encoder.trunk, encoder, options),
-            **(
-                {"trunk not compiled": bare_loop(as_it_is(encoder, plain), encoder, options)} if options.compile else {}
-            ),
+            "trunk not compiled": bare_loop(as_it_is(encoder, plain), encoder, options),
             "pixels to rows": rows_loop(encoder, options, loading),
             "files to features": lambda: embed_files(encoder, images, loading),
         }

@@ -6,7 +6,7 @@ from torchvision.transforms.v2 import functional as vision
 
 from metagcd.config import from_toml, to_toml
 from metagcd.data.draws import Draw
-from metagcd.data.views import Augmentation, evaluation_view, train_view, two_views
+from metagcd.data.views import Augmentation, evaluation_view, interpolated, train_view, two_views
 from metagcd.errors import InputError
 from metagcd.types import InputSpec
 
@@ -185,3 +185,14 @@ def test_a_graphics_processor_makes_the_same_views(augmentation):
     torch.testing.assert_close(
         evaluation_view(pixels.cuda(), SPEC).cpu(), evaluation_view(pixels, SPEC), rtol=0, atol=0.02
     )
+
+
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [[13, 17], [64, 48]])
+def test_bytes_that_are_resized_as_numbers_differ_by_a_level_at_most(interpolation, size):
+    pixels = torch.from_numpy(pictures()).permute(0, 3, 1, 2)
+    spec = InputSpec(size=8, interpolation=interpolation)
+    found = interpolated(pixels, size, spec).int()
+    expected = torch.nn.functional.interpolate(pixels, size, mode=interpolation, antialias=True).int()
+    assert found.shape == expected.shape
+    assert (found - expected).abs().max() <= 1

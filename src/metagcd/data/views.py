@@ -114,7 +114,11 @@ def _resized(x: UInt8[Tensor, "b 3 h w"], spec: InputSpec) -> UInt8[Tensor, "b 3
         return functional.interpolate(x, size, mode="nearest-exact")
     if x.device.type == "cpu":
         return functional.interpolate(x, size, mode=spec.interpolation, antialias=True)
-    # Only the processor interpolates bytes.
+    return interpolated(x, size, spec)
+
+
+def interpolated(x: UInt8[Tensor, "b 3 h w"], size: list[int], spec: InputSpec) -> UInt8[Tensor, "b 3 H W"]:
+    """Resize bytes by way of numbers: only the processor interpolates bytes as they are."""
     resized = functional.interpolate(x.float(), size, mode=spec.interpolation, antialias=True)
     return resized.round_().clamp_(0, 255).to(torch.uint8)
 
