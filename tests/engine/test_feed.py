@@ -33,6 +33,7 @@ def test_steps_that_are_begun_late_are_those_of_the_whole_course(first, last):
     whole = list(feeds.feed(20).training(batch=8, first=0, last=7))
     part = list(feeds.feed(20).training(batch=8, first=first, last=last))
     assert [batch.rows.tolist() for batch in part] == [batch.rows.tolist() for batch in whole[first:last]]
+    assert [batch.step for batch in part] == list(range(first, last))
     assert all(torch.equal(one.tokens, other.tokens) for one, other in zip(part, whole[first:last], strict=True))
 
 
@@ -75,6 +76,7 @@ def test_views_from_a_bank_are_those_of_every_epoch_where_they_are_drawn_anew_in
 def test_steps_that_are_begun_late_are_those_of_the_whole_course_of_stored_views_too(tmp_path):
     whole = banks.watched(tmp_path).shown(batch=8, last=7)
     assert torch.equal(banks.watched(tmp_path).shown(batch=8, first=3, last=7), whole[3 * 16 :])
+    assert [batch.step for batch in banks.watched(tmp_path).feed.training(batch=8, first=3, last=7)] == [3, 4, 5, 6]
 
 
 def test_epochs_show_other_pairs_of_the_stored_views(tmp_path):

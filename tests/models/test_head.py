@@ -11,7 +11,7 @@ from torch.autograd import grad, gradcheck, gradgradcheck
 from torch.func import functional_call, jacrev
 
 from metagcd.models import head as head_file
-from metagcd.models.head import ProjectionHead, unit_gram
+from metagcd.models.head import Projection, ProjectionHead, unit_gram
 from metagcd.seeds import Seeds
 
 
@@ -237,3 +237,12 @@ def test_under_mixed_precision_the_gram_matrix_keeps_its_own() -> None:
     assert module.last.weight.grad is not None
     assert module.last.weight.grad.dtype == torch.float32
     assert module.last.weight.grad.isfinite().all()
+
+
+def test_the_projection_is_the_bottleneck_of_a_head_with_its_weights() -> None:
+    module, whole = Projection(5, hidden=7, bottleneck=4).double(), head()
+    assert module.state_dict().keys() == {name for name in whole.state_dict() if name.startswith("mlp.")}
+    module.load_state_dict({name: value for name, value in whole.state_dict().items() if name.startswith("mlp.")})
+    assert torch.equal(module(features(3)), whole.bottleneck(features(3)))
+    with pytest.raises(ValueError, match="`layers` must be at least 1; got 0"):
+        Projection(5, layers=0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias, cast
 
@@ -33,6 +33,8 @@ class Batch:
     """Positions of the images in the set they are fed from."""
     tokens: Float[Tensor, "two_b ..."]
     """Of all images of the batch, or of this process's part where several share it."""
+    step: int = 0
+    """Which update of its stage it is for, counted over all epochs; what is drawn for it can depend on this alone."""
     place: Int64[Tensor, " b"] | None = None
     """The rows beside the tokens, where these stay at one place from batch to batch."""
 
@@ -86,7 +88,8 @@ class Feed:
             else:
                 epoch_batches = self._epoch(epoch, batch, skip)
             with closing(epoch_batches) as found:
-                yield from islice(found, stop - skip)
+                for step, one in enumerate(islice(found, stop - skip), epoch * per_epoch + skip):
+                    yield replace(one, step=step)
 
     @property
     def ranks(self) -> Ranks:

@@ -1,4 +1,4 @@
-"""Losses as pure functions of the views' projections, or of the projections' similarity matrix."""
+"""Losses as pure functions: of the views' projections, of their similarity matrix, or of the classes' logits."""
 
 from metagcd.losses.attention import Attention
 from metagcd.losses.contrastive import (
@@ -9,6 +9,7 @@ from metagcd.losses.contrastive import (
     supcon,
     supcon_from_similarity,
 )
+from metagcd.losses.entropy import GroupEntropy, group_entropy, mean_entropy
 from metagcd.losses.neighbour import (
     Positiveness,
     Weighting,
@@ -16,18 +17,29 @@ from metagcd.losses.neighbour import (
     soft_neighbour,
     soft_neighbour_from_similarity,
 )
+from metagcd.losses.replay import drawn_features, feature_distance, hardness, radius
+from metagcd.losses.self_distillation import self_distillation, teacher_temperature
 
 __all__ = [
     "Attention",
+    "GroupEntropy",
     "Positiveness",
     "Weighting",
+    "drawn_features",
+    "feature_distance",
+    "group_entropy",
+    "hardness",
     "info_nce",
     "info_nce_from_similarity",
     "labelled",
     "labelled_from_similarity",
+    "mean_entropy",
     "neighbours",
+    "radius",
+    "self_distillation",
     "soft_neighbour",
     "soft_neighbour_from_similarity",
     "supcon",
     "supcon_from_similarity",
+    "teacher_temperature",
 ]

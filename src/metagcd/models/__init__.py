@@ -10,12 +10,13 @@ from metagcd.seeds import Seeds
 if TYPE_CHECKING:
     from metagcd.models.build import build_encoder, encoder_of
     from metagcd.models.encoder import Encoder
-    from metagcd.models.head import ProjectionHead
+    from metagcd.models.head import Projection, ProjectionHead
 
 ENCODERS: Registry[Callable[[Any, Seeds], "Encoder"]] = Registry("encoder", "metagcd.models.encoders")
 
 _HOMES = {
     "Encoder": "metagcd.models.encoder",
+    "Projection": "metagcd.models.head",
     "ProjectionHead": "metagcd.models.head",
     "build_encoder": "metagcd.models.build",
     "encoder_of": "metagcd.models.build",
@@ -28,4 +29,4 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_HOMES[name]), name)
 
 
-__all__ = ["ENCODERS", "Encoder", "ProjectionHead", "build_encoder", "encoder_of"]
+__all__ = ["ENCODERS", "Encoder", "Projection", "ProjectionHead", "build_encoder", "encoder_of"]

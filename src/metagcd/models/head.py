@@ -33,14 +33,7 @@ class ProjectionHead(nn.Module):
         self, dim: int, *, hidden: int = 2048, bottleneck: int = 256, width: int = 65536, layers: int = 3
     ) -> None:
         super().__init__()
-        if layers < 1:
-            raise ValueError(f"`layers` must be at least 1; got {layers}.")
-        sizes = [dim, *[hidden] * (layers - 1), bottleneck]
-        self.mlp = nn.Sequential()
-        for size, following in pairwise(sizes):
-            if len(self.mlp):
-                self.mlp.append(nn.GELU())
-            self.mlp.append(_linear(size, following))
+        self.mlp = _perceptron(dim, hidden, bottleneck, layers)
         self.last = nn.Linear(bottleneck, width, bias=False)
 
     def bottleneck(self, h: Float[Tensor, "n dim"]) -> Float[Tensor, "n bottleneck"]:
@@ -75,6 +68,18 @@ class ProjectionHead(nn.Module):
         """Whether b (W'W) b' takes fewer multiplications per row of W than (W b)'(W b), derivatives included."""
         bottleneck = self.last.in_features
         return 2 * bottleneck**2 < 4 * bottleneck * rows + 2 * rows**2
+
+
+class Projection(nn.Module):
+    """Map features to unit rows by the MLP of `ProjectionHead` alone, without its wide last layer (SimGCD)."""
+
+    def __init__(self, dim: int, *, hidden: int = 2048, bottleneck: int = 256, layers: int = 3) -> None:
+        super().__init__()
+        self.mlp = _perceptron(dim, hidden, bottleneck, layers)
+
+    def forward(self, h: Float[Tensor, "n dim"]) -> Float[Tensor, "n bottleneck"]:
+        """Return unit rows z."""
+        return _unit(self.mlp(h))
 
 
 def unit_gram(v: Float[Tensor, "n k"]) -> Float[Tensor, "k k"]:
@@ -180,6 +185,17 @@ def _unit(x: Float[Tensor, "n k"]) -> Float[Tensor, "n k"]:
 
 def _inverse_norm(x: Float[Tensor, "n k"]) -> Float[Tensor, "n 1"]:
     return x.square().sum(dim=1, keepdim=True).clamp_min(EPSILON).rsqrt()
+
+
+def _perceptron(dim: int, hidden: int, bottleneck: int, layers: int) -> nn.Sequential:
+    if layers < 1:
+        raise ValueError(f"`layers` must be at least 1; got {layers}.")
+    mlp = nn.Sequential()
+    for size, following in pairwise([dim, *[hidden] * (layers - 1), bottleneck]):
+        if len(mlp):
+            mlp.append(nn.GELU())
+        mlp.append(_linear(size, following))
+    return mlp
 
 
 def _linear(size: int, following: int) -> nn.Linear:
