@@ -12,6 +12,7 @@ from metagcd.engine.embedding import embed
 from metagcd.engine.feed import Feed
 from metagcd.engine.training import Optimisation, Stage, Unit
 from metagcd.errors import InputError
+from metagcd.methods.classifier import Classifier
 from metagcd.methods.learner import Setting
 from metagcd.methods.readout import NOTHING, Statistics, taken
 from metagcd.types import Array, Images, LabelledSet
@@ -22,8 +23,8 @@ class Clusters:
     """What has been met so far: numbers, and the mean of every class, which follows the encoder."""
 
     setting: Setting
-    restarts: int
-    """Initialisations of the k-means that finds novel classes."""
+    restarts: int = 1
+    """Initialisations of the k-means that finds novel classes, where `close_session` looks for them."""
     n_classes: int = 0
     session: int = 0
     statistics: Statistics = NOTHING
@@ -62,16 +63,31 @@ class Clusters:
         self.session += 1
         self.before = None if images is None else self.embed(images)
 
+    def open_measured(self, images: Images, *, follow: bool) -> Float[Array, "n d"]:
+        """Move on to the next online session; return what its images are before training, and let means follow it."""
+        self.open_session()
+        features = self.embed(images)
+        self.before = features if follow else None
+        return features
+
+    def novel_among(self, features: Float[Array, "n d"], n_novel: int | None) -> int:
+        """Return how many novel classes the images of a session bring, counted when their number is not given."""
+        return self._counted(features) - self.n_classes if n_novel is None else n_novel
+
     def close_session(self, images: Images, n_novel: int | None) -> None:
         """Let the means follow the encoder and add the novel classes, counted when their number is not given."""
-        features = self.embed(images)
-        if self.before is not None:
-            self.statistics, self.before = self.statistics.moved(self.before, features), None
-        if n_novel is None:
-            n_novel = self._counted(features) - self.n_classes
+        features = self._followed(images)
+        n_novel = self.novel_among(features, n_novel)
         seed = self.setting.seeds.integer("novel", self.session)
         self.statistics = self.statistics.joined(features, n_novel, seed=seed, restarts=self.restarts)
         self.n_classes += n_novel
+
+    def close_classified(self, images: Images, classifier: Classifier) -> None:
+        """Let the means follow the encoder, and give each class that the classifier has more that of its images."""
+        features = self._followed(images)
+        rows = classifier.weight.detach().cpu().float()
+        self.statistics = self.statistics.assigned(features, classifier.classify(features), rows)
+        self.n_classes = classifier.classes
 
     def embed(self, images: Images) -> Float[Array, "n d"]:
         """Return unit-norm features."""
@@ -94,6 +110,13 @@ class Clusters:
         """Take up what was carried on."""
         self.n_classes, self.session = int(state["n_classes"]), int(state["session"])
         self.statistics = Statistics(state["means"].cpu().clone(), state["counts"].cpu().clone())
+
+    def _followed(self, images: Images) -> Float[Array, "n d"]:
+        """Return the session's features under the encoder as it is now, to which the means have moved."""
+        features = self.embed(images)
+        if self.before is not None:
+            self.statistics, self.before = self.statistics.moved(self.before, features), None
+        return features
 
     def _counted(self, features: Float[Array, "n d"]) -> int:
         """Estimate the classes of a session in which all known classes are taken to appear."""

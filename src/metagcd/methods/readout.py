@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from metagcd.cluster import KMeans, drifted, nearest, prototypes
 from metagcd.cluster.kmeans import Plan, centred, search
@@ -43,6 +44,18 @@ class Statistics:
         known = len(self.means)
         found = grouped(features, self, known + novel, seed=seed, restarts=restarts)
         means, counts = prototypes(torch.from_numpy(features), torch.as_tensor(found.labels), n_classes=known + novel)
+        return Statistics(torch.cat([self.means, means[known:]]), torch.cat([self.counts, counts[known:]]))
+
+    def assigned(
+        self, features: Float[Array, "n d"], ids: Int[Array, " n"], rows: Float[Tensor, "c d"]
+    ) -> "Statistics":
+        """Return the statistics with those of the classes that `rows` has more: the mean of the images given to each.
+
+        A class that no image is given to has its unit row in the place of a mean, and 0 images.
+        """
+        known = len(self.means)
+        means, counts = prototypes(torch.from_numpy(features), torch.as_tensor(ids), n_classes=len(rows))
+        means = torch.where(counts[:, None] > 0, means, functional.normalize(rows, dim=1))
         return Statistics(torch.cat([self.means, means[known:]]), torch.cat([self.counts, counts[known:]]))
 
     def classify(self, features: Float[Array, "n d"]) -> Int[Array, " n"]:
