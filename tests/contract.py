@@ -66,6 +66,28 @@ def unlabelled() -> UnlabelledSet:
     return UnlabelledSet(images=Watched(select(data.train, rows)))
 
 
+def digits_of(classes: range, *, take: int, skip: int = 0) -> LabelledSet:
+    """Return so many training digits of each class, from the place `skip` on."""
+    data = _data()
+    rows = _of_classes(data.train_labels, classes, skip=skip, take=take)
+    return LabelledSet(images=select(data.train, rows), labels=data.train_labels[rows])
+
+
+def unlabelled_digits(*, known: int, novel: int, skip: int) -> UnlabelledSet:
+    """Return so many training digits of each known and of each new class, the known ones from the place `skip` on."""
+    data = _data()
+    old = _of_classes(data.train_labels, range(KNOWN), skip=skip, take=known)
+    new = _of_classes(data.train_labels, range(KNOWN, KNOWN + NOVEL), skip=0, take=novel)
+    return UnlabelledSet(images=select(data.train, np.concatenate([old, new])))
+
+
+def held_out_digits(classes: range) -> tuple[Rows, np.ndarray]:
+    """Return all test digits of these classes, and their classes."""
+    data = _data()
+    rows = np.flatnonzero(np.isin(data.test_labels, classes))
+    return select(data.test, rows), data.test_labels[rows]
+
+
 def probes() -> Rows:
     """Return forty test digits."""
     return select(_data().test, np.arange(40))

@@ -21,9 +21,9 @@ from metagcd.methods.happy import (
     new_rows,
     replay_loss,
     session_loss,
-    unlabelled_loss,
+    unoffline_loss,
 )
-from metagcd.methods.parametric import LabelledConfig
+from metagcd.methods.parametric import OfflineConfig
 from metagcd.seeds import Seeds
 
 
@@ -91,7 +91,7 @@ def test_the_losses_of_a_sessions_own_images_are_summed_with_their_weights():
     distilled = float(self_distillation(given.cosines, student_temperature=0.1, teacher_temperature=0.05))
     spread = 1.1 * float(lacking.between) + 0.7 * float(lacking.old) + 0.3 * float(lacking.new)
     expected = distilled + spread + float(info_nce(z, temperature=0.4))
-    assert float(unlabelled_loss(given, 3, config, epoch=0)) == pytest.approx(expected, rel=1e-9)
+    assert float(unoffline_loss(given, 3, config, epoch=0)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_replay_is_the_cross_entropy_of_drawn_features_over_all_classes():
@@ -130,7 +130,7 @@ def test_a_session_adds_replay_and_the_distance_to_the_features_before_it():
     with torch.no_grad():
         was = functional.normalize(kept.tail(given.tokens), dim=1)
         moved = sum(float(((a - b) ** 2).sum()) for a, b in zip(found.features, was, strict=True)) / 6
-        own = float(unlabelled_loss(found, 2, full, epoch=0))
+        own = float(unoffline_loss(found, 2, full, epoch=0))
         replayed = float(replay_loss(made.classifier, given, kept, full))
     assert moved > 0
     assert loss == pytest.approx(own + 0.8 * replayed + 0.5 * moved, rel=1e-5)
@@ -172,4 +172,51 @@ def test_the_means_of_classes_met_before_stay_as_they_were_stored():
 def test_presets_hold_the_published_values(data):
     found = load_preset(f"happy-{data}").method
     assert found == HappyConfig()
-    assert found.offline == LabelledConfig()
+    assert found.offline == OfflineConfig()
+
+
+LEARNED = {
+    "offline": {
+        "epochs": 60,
+        "optimisation": {"optimiser": "adamw", "rate": 0.005, "batch": 32},
+        "unsupervised_temperature": 0.2,
+    },
+    "unsupervised_temperature": 0.2,
+    "online_unit": "update",
+}
+
+
+@pytest.fixture(scope="module")
+def session_0():
+    """The state after forty images of each of four digits, learned for longer than other tests do."""
+    made = learner("happy", **LEARNED)
+    made.fit_offline(contract.digits_of(range(contract.KNOWN), take=40))
+    return made.state_dict()
+
+
+def after(state, *, known, novel, updates, rate, **tables):
+    """Return how often known test digits get their own class, and those of a new one a new class, after a session."""
+    online = {"optimiser": "adamw", "rate": rate, "batch": 32}
+    made = learner("happy", **{**LEARNED, "online_updates": updates, "online": online, **tables})
+    made.load_state_dict(state)
+    made.discover(contract.unlabelled_digits(known=known, novel=novel, skip=40), contract.NOVEL)
+    images, labels = contract.held_out_digits(range(contract.KNOWN + contract.NOVEL))
+    predicted, old = made.predict(images), labels < contract.KNOWN
+    return (predicted == labels)[old].mean(), (predicted >= contract.KNOWN)[~old].mean()
+
+
+@pytest.mark.slow
+def test_replay_keeps_known_classes_that_a_session_does_not_show_and_without_it_they_are_lost(session_0):
+    # The encoder is held, so that what is lost is lost by the classifier.
+    how = {"known": 0, "novel": 30, "updates": 200, "rate": 0.01, "distillation_weight": 50.0}
+    with_it, _ = after(session_0, **how)
+    without, _ = after(session_0, **how, replay={"weight": 0.0})
+    assert with_it > without + 0.1
+
+
+@pytest.mark.slow
+def test_entropy_between_groups_keeps_new_classes_from_being_taken_for_old_ones(session_0):
+    how = {"known": 8, "novel": 30, "updates": 100, "rate": 0.003}
+    _, with_it = after(session_0, **how)
+    _, without = after(session_0, **how, entropy={"between": 0.0})
+    assert with_it > without + 0.15

@@ -9,8 +9,8 @@ from methods.parametrics import learner, seen
 
 from metagcd.experiment.presets import load_preset
 from metagcd.losses import info_nce, self_distillation
-from metagcd.methods.parametric import LabelledConfig, TeacherConfig
-from metagcd.methods.simgcd import SimGcdConfig, unlabelled_loss
+from metagcd.methods.parametric import OfflineConfig, TeacherConfig
+from metagcd.methods.simgcd import SimGcdConfig, unoffline_loss
 
 
 def test_a_session_descends_distillation_mean_entropy_and_contrast():
@@ -20,7 +20,7 @@ def test_a_session_descends_distillation_mean_entropy_and_contrast():
     lacking = math.log(3) + sum(p * math.log(p) for p in mean)
     distilled = float(self_distillation(given.cosines, student_temperature=0.1, teacher_temperature=0.04))
     expected = distilled + 1.5 * lacking + float(info_nce(z, temperature=0.4))
-    assert float(unlabelled_loss(given, config, epoch=9)) == pytest.approx(expected, rel=1e-9)
+    assert float(unoffline_loss(given, config, epoch=9)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_new_prototypes_begin_in_other_directions_in_every_session():
@@ -41,6 +41,7 @@ def test_the_means_of_known_classes_follow_the_encoder():
     assert not torch.equal(made.statistics.means, before)
 
 
+@pytest.mark.slow
 def test_without_the_mean_entropy_a_session_leaves_classes_empty_that_it_fills_with_it():
     shares = []
     for weight in (0.0, 4.0):
@@ -56,5 +57,5 @@ def test_without_the_mean_entropy_a_session_leaves_classes_empty_that_it_fills_w
 def test_presets_hold_the_published_values(data):
     found = load_preset(f"simgcd-{data}").method
     assert found == SimGcdConfig()
-    assert found.offline == LabelledConfig()
+    assert found.offline == OfflineConfig()
     assert found.teacher == TeacherConfig(first=0.07, last=0.04, epochs=5)

@@ -29,7 +29,7 @@ from metagcd.methods.classifier import Classifier
 from metagcd.methods.clusters import Clusters
 from metagcd.methods.learner import Setting
 from metagcd.methods.parametric import (
-    LabelledConfig,
+    OfflineConfig,
     Parametric,
     ParametricNetwork,
     ProjectionConfig,
@@ -69,7 +69,7 @@ class ReplayConfig:
 class HappyConfig:
     """SimGCD's session 0; online new prototypes from clusters, entropy in groups, replayed features, distillation."""
 
-    offline: LabelledConfig = field(default_factory=LabelledConfig)
+    offline: OfflineConfig = field(default_factory=OfflineConfig)
     """Session 0."""
     projection: ProjectionConfig = field(default_factory=ProjectionConfig)
     """What the contrastive losses act on."""
@@ -125,8 +125,24 @@ class Happy(Parametric):
 
     def fit_offline(self, labelled: LabelledSet) -> None:
         """Learn a prototype for each labelled class; keep mean features and their spread."""
-        self.learn_labelled(labelled, self.config.offline)
+        self.fit_encoder(labelled)
+        self.finish_offline(labelled)
+
+    def fit_encoder(self, labelled: LabelledSet) -> None:
+        """Learn what SimGCD learns, and nothing else."""
+        self.fit_classes(labelled, self.config.offline)
+
+    def finish_offline(self, labelled: LabelledSet) -> None:  # noqa: ARG002 - the means say all
+        """Keep how far features spread about the class means."""
         self.radius = radius(self.statistics.means)
+
+    def encoder_state(self) -> dict[str, Tensor]:
+        """Return the state that SimGCD would have."""
+        return super().state_dict()
+
+    def load_encoder_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take up the state of SimGCD."""
+        super().load_state_dict(state)
 
     def discover(self, unlabelled: UnlabelledSet, n_novel: int | None) -> None:
         """Add prototypes at clusters unlike the old ones; learn them without losing the old ones."""
@@ -149,9 +165,9 @@ class Happy(Parametric):
         return {**super().state_dict(), "radius": self.radius.clone()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Take up a state; one that SimGCD left after session 0 has no radius, which the means determine."""
+        """Take up a state that `state_dict` returned."""
         super().load_state_dict(state)
-        self.radius = state["radius"].cpu().clone() if "radius" in state else radius(self.statistics.means)
+        self.radius = state["radius"].cpu().clone()
 
     def _before(self, seeds: Seeds) -> Before:
         """Return what the session that begins now is held to; none of it is trained."""
@@ -164,7 +180,7 @@ def session_loss(
 ) -> Float[Tensor, ""]:
     """Return what an online session descends."""
     seen = network(batch.tokens, len(batch.rows))
-    loss = unlabelled_loss(seen, len(before.means), config, epoch=epoch)
+    loss = unoffline_loss(seen, len(before.means), config, epoch=epoch)
     if config.replay.weight:
         loss = loss + config.replay.weight * replay_loss(network.classifier, batch, before, config)
     if config.distillation_weight:
@@ -174,7 +190,7 @@ def session_loss(
     return loss
 
 
-def unlabelled_loss(seen: Seen, old: int, config: HappyConfig, *, epoch: int) -> Float[Tensor, ""]:
+def unoffline_loss(seen: Seen, old: int, config: HappyConfig, *, epoch: int) -> Float[Tensor, ""]:
     """Return the losses of the session's own images: distillation between views, entropies in groups, contrast."""
     distilled = self_distillation(
         seen.cosines, student_temperature=config.temperature, teacher_temperature=config.teacher.at(epoch)

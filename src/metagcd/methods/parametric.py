@@ -50,7 +50,7 @@ class TeacherConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledConfig:
+class OfflineConfig:
     """Session 0, where all images have labels."""
 
     epochs: int = 100
@@ -134,7 +134,7 @@ class Parametric(Carrying, Protocol):
         """Have a prototype for each of so many classes."""
         self.network.classifier.resize(classes)
 
-    def learn_labelled(self, labelled: LabelledSet, config: LabelledConfig) -> None:
+    def fit_classes(self, labelled: LabelledSet, config: OfflineConfig) -> None:
         """Learn session 0: a prototype per class, and features that suit it."""
         self.clusters.start(labelled)
         network, feed = self.network, self.clusters.feed(labelled.images)
@@ -147,13 +147,13 @@ class Parametric(Carrying, Protocol):
         def objective(batch: Batch) -> Float[Tensor, ""]:
             seen = network(batch.tokens, len(batch.rows))
             rows = torch.as_tensor(batch.rows, device=classes.device)
-            return labelled_loss(seen, classes[rows], config, epoch=batch.step // steps)
+            return offline_loss(seen, classes[rows], config, epoch=batch.step // steps)
 
         train(network, objective, feed=feed, stage=config.stage())
         self.clusters.finish(labelled)
 
 
-def labelled_loss(seen: Seen, classes: Int[Tensor, " n"], config: LabelledConfig, *, epoch: int) -> Float[Tensor, ""]:
+def offline_loss(seen: Seen, classes: Int[Tensor, " n"], config: OfflineConfig, *, epoch: int) -> Float[Tensor, ""]:
     """Return what session 0 descends: classes and contrasts, each with and without labels (SimGCD)."""
     contrast = labelled_from_similarity(
         seen.similarity,

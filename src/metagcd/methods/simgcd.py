@@ -15,7 +15,7 @@ from metagcd.methods.classifier import random_rows
 from metagcd.methods.clusters import Clusters
 from metagcd.methods.learner import Setting
 from metagcd.methods.parametric import (
-    LabelledConfig,
+    OfflineConfig,
     Parametric,
     ProjectionConfig,
     Seen,
@@ -29,7 +29,7 @@ from metagcd.types import LabelledSet, UnlabelledSet
 class SimGcdConfig:
     """A cosine classifier that grows with every session; SimGCD's losses without labels online."""
 
-    offline: LabelledConfig = field(default_factory=LabelledConfig)
+    offline: OfflineConfig = field(default_factory=OfflineConfig)
     """Session 0."""
     projection: ProjectionConfig = field(default_factory=ProjectionConfig)
     """What the contrastive losses act on."""
@@ -64,7 +64,7 @@ class SimGcd(Parametric):
 
     def fit_offline(self, labelled: LabelledSet) -> None:
         """Learn a prototype for each labelled class."""
-        self.learn_labelled(labelled, self.config.offline)
+        self.fit_classes(labelled, self.config.offline)
 
     def discover(self, unlabelled: UnlabelledSet, n_novel: int | None) -> None:
         """Add prototypes in random directions, and let predictions teach one another."""
@@ -75,7 +75,7 @@ class SimGcd(Parametric):
         steps = feed.steps(config.online.batch)
 
         def objective(batch: Batch) -> Float[Tensor, ""]:
-            return unlabelled_loss(network(batch.tokens, len(batch.rows)), config, epoch=batch.step // steps)
+            return unoffline_loss(network(batch.tokens, len(batch.rows)), config, epoch=batch.step // steps)
 
         train(
             network,
@@ -86,7 +86,7 @@ class SimGcd(Parametric):
         self.clusters.close_classified(images, network.classifier)
 
 
-def unlabelled_loss(seen: Seen, config: SimGcdConfig, *, epoch: int) -> Float[Tensor, ""]:
+def unoffline_loss(seen: Seen, config: SimGcdConfig, *, epoch: int) -> Float[Tensor, ""]:
     """Return what an online session descends: SimGCD without its two losses that need labels."""
     distilled = self_distillation(
         seen.cosines, student_temperature=config.temperature, teacher_temperature=config.teacher.at(epoch)
