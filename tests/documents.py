@@ -19,7 +19,7 @@ from metagcd.models import ENCODERS
 from metagcd.protocol import EpisodeSpec, ProtocolSpec, named_protocol, protocol_names
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = tuple(sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]))
+DOCUMENTS = tuple(sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]))
 REGISTRIES = {"method": METHODS, "source": SOURCES, "encoder": ENCODERS}
 SPECS = {"decoding": Decoding, "check": Check, "protocol": ProtocolSpec, "episode": EpisodeSpec}
 
