@@ -40,7 +40,7 @@ def test_a_batch_of_another_shape_is_worked_on_as_it_comes():
 
 def test_rows_stand_beside_the_tokens():
     assert batch(4).indices.tolist() == [4, 5, 6]
-    assert Batch(np.arange(2), torch.zeros(4, 1), torch.tensor([8, 9])).indices.tolist() == [8, 9]
+    assert Batch(np.arange(2), torch.zeros(4, 1), place=torch.tensor([8, 9])).indices.tolist() == [8, 9]
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=gpu)])

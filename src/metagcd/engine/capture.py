@@ -51,7 +51,7 @@ class Captured(Generic[T]):
     def _copied(self, batch: Batch) -> Batch | None:
         """Return the batch at its fixed place."""
         if self._held is None:
-            self._held = Batch(batch.rows, batch.tokens.clone(), batch.indices.clone())
+            self._held = Batch(batch.rows, batch.tokens.clone(), place=batch.indices.clone())
             return self._held
         held, place = self._held, self._held.indices
         if held.tokens.shape != batch.tokens.shape or place.shape != batch.indices.shape:
