@@ -54,9 +54,13 @@ def test_figure_3_writes_a_table_and_a_picture_of_both_matrices(capsys, root):
     assert "gain All" in out
     assert "figure3.svg" in out
     files = folder(root, "figure3")
-    assert sorted(file.suffix for file in files.iterdir()) == [".csv", ".md", ".png", ".svg", ".tex"]
+    assert sorted(file.suffix for file in files.glob("figure3.*")) == [".csv", ".md", ".png", ".svg", ".tex"]
     lines = list(csv.reader((files / "figure3.csv").read_text().splitlines()))
     assert [line[0] for line in lines] == ["method", "gcd", "metagcd"]
+    cost = list(csv.reader((files / "figure3-cost.csv").read_text().splitlines()))
+    assert cost[0] == ["method", "seconds offline", "seconds per session", "MB carried"]
+    assert [line[0] for line in cost] == ["method", "gcd", "metagcd"]
+    assert "Cost of learning" in out
     svg = (files / "figure3.svg").read_text()
     assert ">gcd<" in svg
     assert svg.count("#e5484d") == 4  # two red lines in each matrix

@@ -1,6 +1,6 @@
 """`metagcd suite`: the runs behind a table or figure of the paper, and the table or figure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import tyro
@@ -97,11 +97,20 @@ def suite(
         results = run_suite(chosen, root=root, hardware=hardware, progress=terminal_progress(quiet=quiet))
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt("Interrupted. The same command goes on.") from interrupt
-    view = View(partition=partition, readout=readout)
-    table = _table(chosen, results, view, published=published)
     folder = Path(output) if output else Path(root) / "suites" / chosen.folder
-    written = _write(chosen, results, view, table=table, folder=folder)
+    _deliver(chosen, results, View(partition=partition, readout=readout), published=published, folder=folder)
+
+
+def _deliver(suite: "Suite", results: "SuiteResults", view: "View", *, published: bool, folder: "Path") -> None:
+    """Write and print the table, and what learning cost."""
+    from metagcd.cli.results import show
+    from metagcd.results import cost_table
+
+    table, cost = _table(suite, results, view, published=published), cost_table(results.every)
+    written = _write(suite, results, view, tables={suite.name: table, f"{suite.name}-cost": cost}, folder=folder)
     show(table, coloured="paper")
+    print()
+    show(cost)
     print(f"Written: {', '.join(file.name for file in written)} in {folder}")
 
 
@@ -136,16 +145,22 @@ def _table(suite: "Suite", results: "SuiteResults", view: "View", *, published: 
     return table
 
 
-def _write(suite: "Suite", results: "SuiteResults", view: "View", *, table: "Table", folder: "Path") -> "list[Path]":
-    """Write table and figure; return their files."""
+def _write(
+    suite: "Suite", results: "SuiteResults", view: "View", *, tables: "Mapping[str, Table]", folder: "Path"
+) -> "list[Path]":
+    """Write the tables, each under its name, and the figure; return their files."""
+    from pathlib import Path
+
     from metagcd.report.figures import save_figure
     from metagcd.results import FORMATS
     from metagcd.runs import write_atomic
 
     endings = {"markdown": "md", "latex": "tex", "csv": "csv"}
-    files = [folder / f"{suite.name}.{ending}" for ending in endings.values()]
-    for form, file in zip(endings, files, strict=True):
-        write_atomic(file, FORMATS[form](table))
+    files = list[Path]()
+    for name, table in tables.items():
+        for form, ending in endings.items():
+            files.append(folder / f"{name}.{ending}")
+            write_atomic(files[-1], FORMATS[form](table))
     return [*files, *save_figure(_figure(suite, results, view), folder / suite.name)]
 
 
