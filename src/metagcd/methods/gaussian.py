@@ -1,4 +1,4 @@
-"""One Gaussian per class over a frozen encoder, and a mixture with new ones on every session.
+"""One Gaussian per class, the encoder frozen after session 0, and a mixture with new ones on every session.
 
 The idea of VB-CGCD (ICML 2025) and Freeze-and-Cluster: what is learned after session 0 is a classifier, no feature.
 """
@@ -15,16 +15,18 @@ from metagcd.cluster import prototypes
 from metagcd.cluster.gaussians import Gaussians, Whitening, gaussians, mixture, whitening
 from metagcd.errors import InputError
 from metagcd.methods import METHODS
-from metagcd.methods.carrying import Carrying
 from metagcd.methods.clusters import Clusters
+from metagcd.methods.contrastive import make_network
+from metagcd.methods.frozen_after import FrozenAfter
+from metagcd.methods.labelled import LabelledConfig
 from metagcd.methods.learner import Setting
 from metagcd.methods.readout import CARRIED, Statistics, grouped
 from metagcd.types import Array, Images, LabelledSet, UnlabelledSet
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianConfig:
-    """Principal components, one regularised Gaussian per class, a mixture on the stream."""
+class GaussianConfig(LabelledConfig):
+    """Eq. 3 over session 0, then a frozen encoder: one regularised Gaussian per class, a mixture on the stream."""
 
     dimensions: int = 384
     """Principal components that are kept, fewer where features have fewer; VB-CGCD."""
@@ -45,22 +47,21 @@ class GaussianConfig:
 
 
 @METHODS.register("gaussian", GaussianConfig)
-class Gaussian(Carrying):
-    """One Gaussian per class on frozen features; a mixture of them with new ones on every session."""
+class Gaussian(FrozenAfter):
+    """One Gaussian per class, the encoder frozen after session 0; a mixture with new ones on every session."""
 
     readouts = (*CARRIED, "head")
 
     def __init__(self, config: GaussianConfig, setting: Setting) -> None:
-        self.config = config
+        self.config = self.session_0 = config
         self.clusters = Clusters(setting, config.restarts)
+        self.network = make_network(config.head, setting)
         nothing = torch.zeros(0, 0, dtype=torch.float64)
         self._space = Whitening(nothing[0:0].sum(0), nothing)
         self._classes = Gaussians(nothing, nothing[None][:0])
 
-    def fit_offline(self, labelled: LabelledSet) -> None:
+    def finish_offline(self, labelled: LabelledSet) -> None:
         """Take the Gaussian of every class, in a space where classes scatter alike in every direction."""
-        self.clusters.start(labelled)
-        self.clusters.finish(labelled)
         features = torch.from_numpy(self.embed(labelled.images))
         _, places = torch.as_tensor(labelled.labels).unique(return_inverse=True)
         self._space = whitening(features, places, dimensions=self.config.dimensions)
@@ -72,7 +73,7 @@ class Gaussian(Carrying):
         clusters = self.clusters
         clusters.open_session()
         features = self.embed(unlabelled.images)
-        novel = clusters.counted(features) - self.n_classes if n_novel is None else n_novel
+        novel = clusters.novel_among(features, n_novel)
         if novel:
             x = self._space(torch.from_numpy(features))
             config, start = self.config, self._start(x, novel)
@@ -87,7 +88,7 @@ class Gaussian(Carrying):
         return self._classes.log_density(x).argmax(dim=1).numpy()
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return what is kept of the classes: means, Gaussians, and the space of these."""
+        """Return the network and what is kept of the classes: means, Gaussians, and the space of these."""
         own = {
             "space.centre": self._space.centre,
             "space.axes": self._space.axes,

@@ -1,4 +1,4 @@
-"""Nearest class mean over a frozen encoder; what is far from every mean is where new classes are looked for."""
+"""Nearest class mean, the encoder frozen after session 0; new classes are sought among what is far from every mean."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,16 +10,18 @@ from torch import Tensor
 from metagcd.cluster import kmeans, nearest
 from metagcd.errors import InputError
 from metagcd.methods import METHODS
-from metagcd.methods.carrying import Carrying
 from metagcd.methods.clusters import Clusters
+from metagcd.methods.contrastive import make_network
+from metagcd.methods.frozen_after import FrozenAfter
+from metagcd.methods.labelled import LabelledConfig
 from metagcd.methods.learner import Setting
 from metagcd.methods.readout import Statistics
 from metagcd.types import LabelledSet, UnlabelledSet
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrototypesConfig:
-    """One mean per class; new ones by k-means among the images that are far from all means."""
+class PrototypesConfig(LabelledConfig):
+    """Eq. 3 over session 0, then a frozen encoder: means, new ones among the images that are far from all means."""
 
     far: float = 0.9
     """An image is far when it is farther from the nearest mean than this share of labelled images from their own; our
@@ -34,18 +36,17 @@ class PrototypesConfig:
 
 
 @METHODS.register("prototypes", PrototypesConfig)
-class Prototypes(Carrying):
-    """Nearest class mean on frozen features; new classes by k-means on what is far from all known ones."""
+class Prototypes(FrozenAfter):
+    """Nearest class mean, the encoder frozen after session 0; new classes by k-means on what is far from all known."""
 
     def __init__(self, config: PrototypesConfig, setting: Setting) -> None:
-        self.config = config
+        self.config = self.session_0 = config
         self.clusters = Clusters(setting, config.restarts)
+        self.network = make_network(config.head, setting)
         self._radius = torch.tensor(0.0)
 
-    def fit_offline(self, labelled: LabelledSet) -> None:
-        """Take the mean of every class, and how far from it images lie."""
-        self.clusters.start(labelled)
-        self.clusters.finish(labelled)
+    def finish_offline(self, labelled: LabelledSet) -> None:
+        """Take note of how far from their means images lie."""
         features = torch.from_numpy(self.embed(labelled.images))
         _, places = torch.as_tensor(labelled.labels).unique(return_inverse=True)
         self._radius = (features - self.statistics.means[places]).norm(dim=1).quantile(self.config.far)
@@ -55,7 +56,7 @@ class Prototypes(Carrying):
         clusters = self.clusters
         clusters.open_session()
         features = torch.from_numpy(self.embed(unlabelled.images))
-        novel = clusters.counted(features.numpy()) - self.n_classes if n_novel is None else n_novel
+        novel = clusters.novel_among(features.numpy(), n_novel)
         if novel:
             far = features[far_rows(features, self.statistics.means, radius=float(self._radius), least=novel)]
             seed = clusters.setting.seeds.integer("novel", clusters.session)
@@ -67,7 +68,7 @@ class Prototypes(Carrying):
         clusters.n_classes += novel
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return what is kept of the classes, and the radius."""
+        """Return the network, what is kept of the classes, and the radius."""
         return {**super().state_dict(), "radius": self._radius.clone()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
