@@ -14,6 +14,8 @@ from metagcd.errors import InputError
 SCORES = ("all", "old", "new")
 MAP_ROWS, MAP_POINTS = "map_rows", "map_points"
 """Arrays beside the class ids of a session that are no read-out: rows of test images, and their features reduced."""
+NOVELTY, DETECTION = "novelty", "detection"
+"""Further ones: how novel each test image looks, and how well that tells novel from known (AUROC, FPR95)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,8 @@ from metagcd.cli.main import main
 from metagcd.cli.scores import Agreement, agreement_table, agreements
 from metagcd.errors import InputError
 
+SHORT = ("NMI", "ARI", "AUROC", "FPR95")
+
 
 def test_agreement_is_that_of_scikit_learn_for_every_seed_and_session(tmp_path):
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
@@ -48,3 +50,14 @@ def test_json_has_a_line_per_seed_session_and_readout(tmp_path, capsys):
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(line["seed"], line["session"]) for line in lines] == [(s, t) for s in (0, 1) for t in (0, 1, 2)]
     assert all(0 < line[key] < 100 for line in lines for key in ("nmi", "ari"))
+
+
+def test_known_or_novel_is_told_beside_agreement_where_it_was_kept(tmp_path, capsys):
+    run = made(tmp_path / "run", Made(spotted=True))
+    table = agreement_table(agreements([run]))
+    assert table.header[2:] == ("NMI 0", "ARI 0", *(f"{name} {t}" for t in (1, 2) for name in SHORT))
+    assert table.lines[0][6:8] == ("91.0 ± 1.4", "30.0 ± 0.0")
+    assert "AUROC" in table.notes[0]
+    main(["table", str(tmp_path / "run"), "--scores", "--format", "json"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["auroc"] for line in lines] == [None, 90.0, 90.0, None, 92.0, 92.0]

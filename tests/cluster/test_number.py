@@ -14,7 +14,7 @@ def mixture(classes=6, n=150, d=12, spread=1.0, seed=0):
     return x.astype(np.float32), known
 
 
-@pytest.mark.parametrize("method", ["consensus", "labelled", "silhouette"])
+@pytest.mark.parametrize("method", ["calibrated", "labelled", "silhouette"])
 def test_separated_classes_are_counted_by_every_method(method):
     x, known = mixture()
     found = estimate_classes(x, known_labels=known, low=4, high=8, seed=0, method=method)

@@ -8,7 +8,7 @@ from rows import row
 from metagcd.errors import InputError
 from metagcd.evaluate import clustering_accuracy
 from metagcd.experiment.config import ReadoutConfig
-from metagcd.experiment.scoring import Examination, Reading, chosen_readouts, keep_predictions, read_off, score
+from metagcd.experiment.scoring import Examination, Reading, chosen_readouts, keep_predictions, novelty, read_off, score
 from metagcd.methods.readout import CARRIED, taken
 
 
@@ -117,16 +117,17 @@ def test_a_session_without_new_classes_has_no_new_score():
 
 def test_the_first_repeat_is_kept_beside_the_truth(tmp_path):
     readings = (Reading(readout="kmeans", repeats=(TRUTH, 1 - TRUTH)), Reading(readout="prototype", repeats=(TRUTH,)))
-    keep_predictions(tmp_path / "kept.npz", examination(), readings)
+    keep_predictions(tmp_path / "kept.npz", examination(), readings, Fixed())
     kept = np.load(tmp_path / "kept.npz")
     assert set(kept.files) == {"truth", "kmeans", "prototype"}
     np.testing.assert_array_equal(kept["kmeans"], TRUTH)
 
 
 def test_features_are_kept_reduced_beside_the_answers_they_gave(tmp_path):
-    keep_predictions(tmp_path / "kept.npz", examination(), read_off(Fixed(), examination(), ReadoutConfig(), seed=0))
+    found = read_off(Fixed(), examination(), ReadoutConfig(), seed=0)
+    keep_predictions(tmp_path / "kept.npz", examination(), found, Fixed())
     kept = np.load(tmp_path / "kept.npz")
-    assert set(kept.files) == {"truth", "kmeans", "semi", "prototype", "map_rows", "map_points"}
+    assert set(kept.files) == {"truth", "kmeans", "semi", "prototype", "map_rows", "map_points", "novelty", "detection"}
     np.testing.assert_array_equal(kept["map_rows"], np.arange(len(TRUTH)))
     assert kept["map_points"].shape == (len(TRUTH), 8)
 
@@ -135,3 +136,22 @@ def test_features_are_kept_reduced_beside_the_answers_they_gave(tmp_path):
 def test_counts_that_read_nothing_are_refused(values):
     with pytest.raises(InputError, match="at least 1"):
         ReadoutConfig(**values)
+
+
+def test_novelty_is_the_distance_to_known_means_less_that_to_novel_ones():
+    statistics = Fixed().statistics
+    found = novelty(Fixed(), examination(), FEATURES)
+    means = statistics.means.double().numpy()
+    for image, told in zip(FEATURES.astype(np.float64), found["novelty"], strict=True):
+        squares = ((image - means) ** 2).sum(1)
+        assert told == pytest.approx(squares[:3].min() - squares[3], abs=1e-4)
+    assert found["detection"][0] > 95
+    alone = statistics.novelty(FEATURES[:1], 4)
+    assert alone[0] == pytest.approx(((FEATURES[0] - means) ** 2).sum(1).min(), abs=1e-4)
+
+
+def test_session_0_has_nothing_novel_and_a_learner_without_means_does_not_tell():
+    assert novelty(Fixed(), replace(examination(), session=0), FEATURES) == {}
+    names = ("fit_offline", "discover", "embed", "predict", "state_dict", "load_state_dict")
+    own = {name: getattr(Fixed, name) for name in names} | {"readouts": ("head",), "n_classes": 4, "memory_bytes": 0}
+    assert novelty(type("Headed", (), own)(), examination(), FEATURES) == {}

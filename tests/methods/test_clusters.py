@@ -1,8 +1,10 @@
 import contract
 import numpy as np
 import pytest
+import torch
 
 from metagcd.data.rows import select
+from metagcd.errors import InputError
 from metagcd.evaluate import clustering_accuracy
 from metagcd.experiment.config import ReadoutConfig
 from metagcd.experiment.scoring import Examination, read_off
@@ -69,3 +71,31 @@ def test_the_prototype_read_out_is_what_predict_answers(name):
     examination = Examination(images=images, truth=truth, session=1, initial=4, before=4, classes=5)
     (reading,) = read_off(learner, examination, ReadoutConfig(names=("prototype",)), seed=0)
     np.testing.assert_array_equal(reading.predicted, learner.predict(images))
+
+
+@every_learner
+def test_novel_classes_are_counted_when_their_number_is_not_given(name):
+    learner = contract.new(name)
+    learner.fit_offline(contract.labelled())
+    learner.discover(contract.unlabelled(), None)
+    assert contract.KNOWN <= learner.n_classes <= contract.KNOWN + 10
+    assert len(learner.statistics.means) == learner.n_classes
+
+
+def test_the_interval_of_a_session_of_known_classes_that_are_not_all_there_begins_at_none():
+    learner, labelled = contract.new("frozen"), contract.labelled()
+    learner.fit_offline(labelled)
+    rows = np.flatnonzero(labelled.labels < 2)
+    features = learner.embed(select(labelled.images, rows))
+    found = learner.clusters.counted(features)
+    assert found.low == 0
+    assert found.k <= 1
+
+
+def test_a_state_without_a_price_cannot_count_and_says_so():
+    learner = contract.new("frozen")
+    learner.fit_offline(contract.labelled())
+    state = learner.state_dict() | {"price": torch.tensor([], dtype=torch.float64)}
+    learner.load_state_dict(state)
+    with pytest.raises(InputError, match="give their number"):
+        learner.discover(contract.unlabelled(), None)

@@ -9,7 +9,7 @@ from metagcd.data.rows import ArrayImages
 from metagcd.data.skipped import write_skipped_csv
 from metagcd.experiment.sample import sample
 from metagcd.protocol import ProtocolSpec, split, write_manifest
-from metagcd.results import Row
+from metagcd.results import DETECTION, NOVELTY, Row
 from metagcd.runs import open_run, write_atomic
 from metagcd.types import Dataset, Skipped
 
@@ -32,6 +32,8 @@ class Made:
     """Classes that the read-out finds beyond those met."""
     features: bool = False
     """Whether features for a map were kept."""
+    spotted: bool = False
+    """Whether it was kept how well novel images were told from known ones."""
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -63,7 +65,8 @@ def made(path, how=Made()):
         for session, test in enumerate([protocol.offline_test, *(part.test for part in protocol.sessions)]):
             run.write_rows(seed, session, _rows(path.name, how, protocol.digest, seed, session))
             if how.answers:
-                _answer(run.seed(seed) / f"session-{session}.npz", data.test_labels[test], features=how.features)
+                beside = spotted(seed, len(test)) if how.spotted and session else {}
+                _answer(run.seed(seed) / f"session-{session}.npz", data.test_labels[test], beside, how.features)
     return run
 
 
@@ -92,12 +95,17 @@ def _rows(run, how, digest, seed, session):
     ]
 
 
-def _answer(file, truth, *, features):
+def spotted(seed, images):
+    """What a run keeps of novelty."""
+    return {NOVELTY: np.zeros(images, dtype=np.float32), DETECTION: np.array([90.0 + 2 * seed, 30.0])}
+
+
+def _answer(file, truth, beside, features):
     first = np.unique(truth, return_index=True)[1]
     predicted = truth.copy()
     predicted[first] = (truth[first] + 1) % (truth.max() + 1)
     noise = np.random.default_rng(0).normal(scale=0.1, size=(len(truth), 1))
     kept = sample(np.eye(truth.max() + 1)[truth] + noise, truth) if features else {}
     content = io.BytesIO()
-    np.savez_compressed(content, allow_pickle=False, truth=truth, kmeans=predicted + 10, **kept)
+    np.savez_compressed(content, allow_pickle=False, truth=truth, kmeans=predicted + 10, **kept, **beside)
     write_atomic(file, content.getvalue())

@@ -133,3 +133,12 @@ def test_what_was_skipped_is_told(page, tmp_path):
     assert "these are the first 5" in part
     assert part.count("cut short") == 5
     assert "&lt;4&gt;.png" in part
+
+
+def test_known_or_novel_is_shown_where_it_was_told(tmp_path):
+    made(tmp_path / "told", Made(spotted=True))
+    page = render(read_records([tmp_path / "told"]))
+    assert "<h3>Known or novel</h3>" in page
+    assert "91.0 ± 1.4" in page
+    made(tmp_path / "silent")
+    assert "<h3>Known or novel</h3>" not in render(read_records([tmp_path / "silent"]))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from metagcd.runs import RunDirectory
 
 
-LEFT = ("method", "read-out", "session", "figures of")
+LEFT = ("method", "read-out", "session", "figures of", "minus")
 """Columns of words; all others hold numbers."""
 
 
@@ -24,6 +24,8 @@ def table(
     cost: bool = False,
     summary: bool = False,
     scores: bool = False,
+    intervals: bool = False,
+    compare: bool = False,
 ) -> None:
     """Print the table of one or several runs: All/Old/New after each session, mean and spread over seeds.
 
@@ -34,12 +36,18 @@ def table(
         assignment: One map from clusters to classes (global), or one each for Old and New (split).
         cost: Print training time and memory instead.
         summary: Print means over sessions, forgetting and discovery instead.
-        scores: Print how far clusters agree with classes after each session (NMI, ARI) instead.
+        scores: Print how far clusters agree with classes after each session (NMI, ARI), and how well novel images are
+            told from known ones (AUROC, FPR95), instead.
+        intervals: Print every seed with 95 % intervals, the test images drawn again, instead.
+        compare: Print how far the first run is from each of the others over the same seeds, tested in pairs, instead.
     """
     from metagcd import results
 
     if scores:
         _scores(_runs(runs), format)
+        return
+    if intervals or compare:
+        _tests(_runs(runs), format, partition, assignment, compare=compare)
         return
     rows = tuple(row for run in _runs(runs) for row in run.rows())
     if format in ("csv", "json"):
@@ -104,6 +112,28 @@ def _scores(runs: "list[RunDirectory]", format: str) -> None:
         show(agreement_table(found))
     else:
         print(FORMATS[format](agreement_table(found)), end="")
+
+
+def _tests(
+    runs: "list[RunDirectory]",
+    format: str,
+    partition: Literal["initial", "previous"],
+    assignment: Literal["global", "split"],
+    *,
+    compare: bool,
+) -> None:
+    from metagcd.cli.intervals import interval_table
+    from metagcd.cli.pairs import pair_table
+    from metagcd.errors import InputError
+    from metagcd.results import FORMATS
+
+    if format == "json":
+        raise InputError("Comparisons and intervals are printed as text, markdown, latex or csv.")
+    chosen = (pair_table if compare else interval_table)(runs, partition=partition, assignment=assignment)
+    if format == "text":
+        show(chosen)
+    else:
+        print(FORMATS[format](chosen), end="")
 
 
 def _drawn(table: "Table", coloured: str) -> "Drawing":

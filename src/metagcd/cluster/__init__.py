@@ -1,8 +1,9 @@
 """Clusters of features: k-means, assignment to classes, class means, and how many classes there are."""
 
 from metagcd.cluster.assignment import match
+from metagcd.cluster.calibrated import NumberOfClasses, Price, count_novel, price_of
 from metagcd.cluster.kmeans import kmeans
-from metagcd.cluster.number import NumberOfClasses, estimate_classes
+from metagcd.cluster.number import estimate_classes
 from metagcd.cluster.pinned import semi_supervised_kmeans
 from metagcd.cluster.points import KMeans
 from metagcd.cluster.prototypes import drifted, nearest, prototypes
@@ -11,11 +12,14 @@ from metagcd.cluster.stream import streamed_kmeans
 __all__ = [
     "KMeans",
     "NumberOfClasses",
+    "Price",
+    "count_novel",
     "drifted",
     "estimate_classes",
     "kmeans",
     "match",
     "nearest",
+    "price_of",
     "prototypes",
     "semi_supervised_kmeans",
     "streamed_kmeans",

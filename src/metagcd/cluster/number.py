@@ -1,4 +1,4 @@
-"""How many classes are there? Three answers, of which the default uses everything that is known."""
+"""How many classes are there? Three answers, of which the default is calibrated on the classes that are known."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,11 +9,12 @@ import numpy as np
 from jaxtyping import Int
 
 from metagcd.cluster.assignment import apply, match
+from metagcd.cluster.calibrated import NumberOfClasses, count_all
 from metagcd.cluster.kmeans import as_array, kmeans
 from metagcd.errors import InputError, unknown_name
 from metagcd.types import Array
 
-Method: TypeAlias = Literal["consensus", "labelled", "silhouette"]
+Method: TypeAlias = Literal["calibrated", "labelled", "silhouette"]
 
 DRAWS = 5
 """Resamples of the rows."""
@@ -27,15 +28,6 @@ GRID = 12
 """Numbers of clusters tried at a time, before looking closer around the best."""
 EQUAL = 3
 """Decimals to which accuracies count as equal in the labelled search."""
-
-
-@dataclass(frozen=True)
-class NumberOfClasses:
-    """An estimate, and the range that the resamples gave."""
-
-    k: int
-    low: int
-    high: int
 
 
 @dataclass(frozen=True)
@@ -57,21 +49,22 @@ def estimate_classes(
     low: int,
     high: int,
     seed: int,
-    method: Method = "consensus",
+    method: Method = "calibrated",
 ) -> NumberOfClasses:
     """Estimate the number of classes among the rows of `x`, from `low` to `high`; both included.
 
-    `known_labels` has a class id per row, -1 where there is none. "silhouette" takes the number of clusters with the
-    largest silhouette. "labelled" takes the one whose clusters match the labelled classes best (the search of Vaze et
-    al., 2022), ties going to the larger silhouette. "consensus" takes the largest squared labelled accuracy times
-    silhouette: labels tell how fine the classes are cut, the silhouette also judges the classes without labels. Without
-    labels it is the silhouette. Each estimate is the one for the mean score over resamples; `low` and `high` are the
-    least and largest number that a resample prefers alone.
-
-    Note: Where classes overlap so far that k-means cannot part them, all three find too few.
+    `known_labels` has a class id per row, -1 where there is none. "calibrated" merges rows while that costs less than
+    merging two known classes does (`metagcd.cluster.calibrated`); without labels it is the silhouette. "silhouette"
+    takes the number of clusters with the largest silhouette. "labelled" takes the one whose clusters match the labelled
+    classes best (the search of Vaze et al., 2022), ties going to the larger silhouette. Of these two the estimate is
+    the one for the mean score over resamples; `low` and `high` are the least and largest that a resample prefers.
     """
     labels = np.full(len(x), -1) if known_labels is None else known_labels
     _check(x, labels, low, high, method)
+    if method == "calibrated":
+        if (labels >= 0).any():
+            return count_all(x, labels, low=low, high=high, seed=seed)
+        method = "silhouette"
     rng = np.random.default_rng(seed)
     size = max(high, round(SHARE * len(x)))
     draws = [np.sort(rng.choice(len(x), size, replace=False)) for _ in range(DRAWS)]
@@ -135,10 +128,6 @@ def silhouette(x: Array, clusters: Int[Array, " n"], *, seed: int) -> float:
     return float(silhouette_score(x[rows], clusters[rows]))
 
 
-def _consensus(measured: Quality) -> float:
-    return measured.accuracy**2 * measured.silhouette
-
-
 def _labelled(measured: Quality) -> float:
     # Silhouettes lie in [-1, 1], so that a tenth of the last decimal orders only what is equal.
     return round(measured.accuracy, EQUAL) + measured.silhouette * 10.0 ** -(EQUAL + 1)
@@ -148,12 +137,12 @@ def _silhouette(measured: Quality) -> float:
     return measured.silhouette
 
 
-SCORES: dict[str, Score] = {"consensus": _consensus, "labelled": _labelled, "silhouette": _silhouette}
+SCORES: dict[str, Score] = {"labelled": _labelled, "silhouette": _silhouette}
 
 
 def _check(x: Array, labels: Array, low: int, high: int, method: str) -> None:
-    if method not in SCORES:
-        raise unknown_name("method", method, SCORES)
+    if method not in ("calibrated", *SCORES):
+        raise unknown_name("method", method, ("calibrated", *SCORES))
     if not 1 <= low <= high <= len(x):
         raise InputError(f"The number of classes must be sought between 1 and the {len(x)} rows; got {low} to {high}.")
     if len(labels) != len(x):
@@ -162,4 +151,4 @@ def _check(x: Array, labels: Array, low: int, high: int, method: str) -> None:
     if len(known) > high:
         raise InputError(f"{len(known)} classes are labelled already; `high` = {high} is too small.")
     if method == "labelled" and not len(known):
-        raise InputError('The method "labelled" needs known labels; use "consensus" or "silhouette".')
+        raise InputError('The method "labelled" needs known labels; use "silhouette".')

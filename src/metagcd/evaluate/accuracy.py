@@ -39,15 +39,22 @@ def clustering_accuracy(
     if len(truth) != len(predicted):
         raise InputError(f"There are {len(truth)} true classes but {len(predicted)} predicted clusters.")
     mask = old_images(truth, old)
+    right = right_under(truth, predicted, mask, assignment=assignment)
+    return Accuracy(percent(right), percent(right[mask]), percent(right[~mask]))
+
+
+def right_under(
+    truth: Int[Array, " n"], predicted: Int[Array, " m"], old: Bool[Array, " n"], *, assignment: Assignment
+) -> Bool[Array, " n"]:
+    """Return which images are right under one map for all, or under one for the old and one for the others."""
     if assignment == "global":
-        right = right_images(truth, predicted)
-        return Accuracy(percent(right), percent(right[mask]), percent(right[~mask]))
-    if assignment == "split":
-        right = np.zeros(len(truth), dtype=bool)
-        for part in (mask, ~mask):
-            right[part] = right_images(truth[part], predicted[part])
-        return Accuracy(percent(right), percent(right[mask]), percent(right[~mask]))
-    raise unknown_name("assignment", assignment, ("global", "split"))
+        return right_images(truth, predicted)
+    if assignment != "split":
+        raise unknown_name("assignment", assignment, ("global", "split"))
+    right = np.zeros(len(truth), dtype=bool)
+    for part in (old, ~old):
+        right[part] = right_images(truth[part], predicted[part])
+    return right
 
 
 def right_images(truth: Int[Array, " n"], predicted: Int[Array, " m"]) -> Bool[Array, " n"]:

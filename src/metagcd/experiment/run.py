@@ -186,7 +186,7 @@ def _examine(trial: Trial, learner: Learner, session: int, seconds: float) -> li
     )
     seed = trial.seeds.integer("readout", session)
     readings = read_off(learner, examination, config.readout, seed=seed)
-    keep_predictions(trial.run.seed(trial.seed) / f"session-{session}.npz", examination, readings)
+    keep_predictions(trial.run.seed(trial.seed) / f"session-{session}.npz", examination, readings, learner)
     base = Row(
         run=trial.run.name,
         method=METHODS.of(config.method).name,

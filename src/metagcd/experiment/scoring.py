@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from metagcd.errors import unknown_name
-from metagcd.evaluate import kmeans_readout, readings
+from metagcd.evaluate import detection, kmeans_readout, readings
 from metagcd.experiment.config import ReadoutConfig
 from metagcd.experiment.sample import sample
 from metagcd.methods.learner import KeepsStatistics, Learner
 from metagcd.methods.readout import Statistics, grouped
-from metagcd.results import SCORES, Row
+from metagcd.results import DETECTION, NOVELTY, SCORES, Row
 from metagcd.runs import write_atomic
 from metagcd.types import Array, Images
 
@@ -106,15 +106,27 @@ def score(reading: Reading, examination: Examination, base: Row) -> list[Row]:
     return rows
 
 
-def keep_predictions(path: Path, examination: Examination, found: tuple[Reading, ...]) -> None:
-    """Write truth, class ids (of a repeated read-out the first) and some features, for other scores and a map later."""
+def keep_predictions(path: Path, examination: Examination, found: tuple[Reading, ...], learner: Learner) -> None:
+    """Write truth, class ids (of a repeated read-out the first), novelty and some features, for other scores later."""
     content = io.BytesIO()
     arrays = {"truth": examination.truth} | {reading.readout: reading.predicted for reading in found}
     features = next((reading.features for reading in found if reading.features is not None), None)
     if features is not None:
-        arrays |= sample(features, examination.truth)
+        arrays |= sample(features, examination.truth) | novelty(learner, examination, features)
     np.savez_compressed(content, allow_pickle=False, **arrays)
     write_atomic(path, content.getvalue())
+
+
+def novelty(learner: Learner, examination: Examination, features: Float[Array, "n d"]) -> dict[str, Array]:
+    """Return how novel each image looks beside the classes met before the session, and how well that finds novel ones.
+
+    Nothing for session 0, where there is no novel class, and for a learner that carries no class means.
+    """
+    if examination.session == 0 or not isinstance(learner, KeepsStatistics):
+        return {}
+    scores = learner.statistics.novelty(features, examination.before)
+    found = detection(examination.truth >= examination.before, scores)
+    return {NOVELTY: scores.astype(np.float32), DETECTION: np.array(astuple(found))}
 
 
 def _statistics(learner: Learner) -> Statistics:

@@ -1,13 +1,14 @@
 """The part that learners without a classifier share: features, how many classes there are, and the mean of each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from metagcd.cluster import NumberOfClasses, Price, count_novel, price_of
 from metagcd.engine.embedding import embed
 from metagcd.engine.feed import Feed
 from metagcd.engine.training import Optimisation, Stage, Unit
@@ -28,6 +29,8 @@ class Clusters:
     n_classes: int = 0
     session: int = 0
     statistics: Statistics = NOTHING
+    price: Price | None = None
+    """What merging two labelled classes would cost; novel classes are counted by it."""
     before: Float[Array, "n d"] | None = None
     """Features of the session's images from before its training."""
 
@@ -54,7 +57,9 @@ class Clusters:
 
     def finish(self, labelled: LabelledSet) -> None:
         """Keep the mean of every labelled class, under the encoder as session 0 leaves it."""
-        self.statistics = taken(self.embed(labelled.images), np.asarray(labelled.labels))
+        features, labels = self.embed(labelled.images), np.asarray(labelled.labels)
+        self.statistics = taken(features, labels)
+        self.price = price_of(features, labels, seed=self.setting.seeds.integer("price"))
 
     def open_session(self, images: Images | None = None) -> None:
         """Move on to the next online session, whose training will move these images; none where nothing is trained."""
@@ -72,7 +77,7 @@ class Clusters:
 
     def novel_among(self, features: Float[Array, "n d"], n_novel: int | None) -> int:
         """Return how many novel classes the images of a session bring, counted when their number is not given."""
-        return self._counted(features) - self.n_classes if n_novel is None else n_novel
+        return self.counted(features).k if n_novel is None else n_novel
 
     def close_session(self, images: Images, n_novel: int | None) -> None:
         """Let the means follow the encoder and add the novel classes, counted when their number is not given."""
@@ -98,18 +103,21 @@ class Clusters:
         return self.statistics.classify(self.embed(images))
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return what is carried on: two numbers, and the mean and number of images of every class."""
+        """Return what is carried on: two numbers, mean and number of images of every class, the price."""
         return {
             "n_classes": torch.tensor(self.n_classes),
             "session": torch.tensor(self.session),
             "means": self.statistics.means.clone(),
             "counts": self.statistics.counts.clone(),
+            "price": torch.tensor([] if self.price is None else astuple(self.price), dtype=torch.float64),
         }
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take up what was carried on."""
         self.n_classes, self.session = int(state["n_classes"]), int(state["session"])
         self.statistics = Statistics(state["means"].cpu().clone(), state["counts"].cpu().clone())
+        price = state["price"].tolist()
+        self.price = Price(*price) if price else None
 
     def _followed(self, images: Images) -> Float[Array, "n d"]:
         """Return the session's features under the encoder as it is now, to which the means have moved."""
@@ -118,10 +126,9 @@ class Clusters:
             self.statistics, self.before = self.statistics.moved(self.before, features), None
         return features
 
-    def _counted(self, features: Float[Array, "n d"]) -> int:
-        """Estimate the classes of a session in which all known classes are taken to appear."""
-        from metagcd.cluster import estimate_classes
-
-        high = min(2 * self.n_classes + 10, len(features) - 1)
-        seed = self.setting.seeds.integer("count", self.session)
-        return estimate_classes(features, low=self.n_classes, high=max(high, self.n_classes), seed=seed).k
+    def counted(self, features: Float[Array, "n d"]) -> NumberOfClasses:
+        """Count the novel classes of a session, in which known classes may be missing."""
+        if self.price is None:
+            raise InputError("This state cannot count novel classes; give their number, or learn session 0 anew.")
+        seed, known = self.setting.seeds.integer("count", self.session), self.statistics
+        return count_novel(features, known.means.numpy(), known.counts.numpy(), self.price, seed=seed)

@@ -62,6 +62,16 @@ class Statistics:
         """Return the class whose mean is nearest."""
         return np.asarray(nearest(torch.from_numpy(features), self.means), dtype=np.int64)
 
+    def novelty(self, features: Float[Array, "n d"], known: int) -> Float[Array, " n"]:
+        """Return how novel each image looks beside the first `known` classes; an image alone or among others alike.
+
+        It is the squared distance to the nearest of their means, less that to the nearest of the others, where there
+        are any (docs/counting.md).
+        """
+        squares = torch.cdist(torch.from_numpy(features), self.means).square()
+        far = squares[:, :known].amin(dim=1)
+        return np.asarray(far - squares[:, known:].amin(dim=1) if known < len(self.means) else far)
+
 
 NOTHING = Statistics(torch.zeros(0, 0), torch.zeros(0, dtype=torch.int64))
 

@@ -16,6 +16,7 @@ from metagcd.report.gallery import Size, class_names, data_of, galleries
 from metagcd.report.inline import inline_svg
 from metagcd.report.map import map_figure
 from metagcd.report.records import Record
+from metagcd.report.spotted import spotted_table
 from metagcd.results import Row, Table, cell, cost_table, pick, session_table, stage_table
 from metagcd.types import Dataset
 
@@ -39,6 +40,8 @@ class Scores:
     """Time and memory of every session."""
     accuracy: str
     forgetting: str | None
+    spotted: Table | None
+    """Known or novel, where learners told that."""
     counts: str | None
     """How many classes were told apart, where that is not how many there were."""
     comparable: bool
@@ -118,6 +121,7 @@ def _scores(source: str, records: Sequence[Record], place: int) -> Scores:
     rows: list[Row] = [row for record in mine for row in record.rows if row.data == source]
     last = max(row.session for row in rows)
     met = _met(mine)
+    spotted = [one for record in mine for one in record.spotted]
     counted = any(row.classes != met.get(row.session, row.classes) for row in rows)
     ways = (("previous", "global"), ("initial", "split"), ("previous", "split"))
     return Scores(
@@ -129,6 +133,7 @@ def _scores(source: str, records: Sequence[Record], place: int) -> Scores:
         stages=stage_table(rows),
         accuracy=_inline(figures.accuracy_figure(rows), f"accuracy{place}", "Accuracy after every session"),
         forgetting=_inline(figures.forgetting_figure(rows), f"forgetting{place}", "Forgetting") if last else None,
+        spotted=spotted_table(spotted) if spotted else None,
         counts=_inline(figures.class_count_figure(rows, met), f"counts{place}", "Classes told apart")
         if counted
         else None,

@@ -15,10 +15,13 @@ from jaxtyping import Float, Int
 
 from metagcd.errors import InputError
 from metagcd.protocol import Protocol, read_manifest
-from metagcd.results import MAP_POINTS, MAP_ROWS, Row
+from metagcd.report.spotted import Spotted
+from metagcd.results import DETECTION, MAP_POINTS, MAP_ROWS, NOVELTY, Row
 from metagcd.runs import RunDirectory, existing_run, read_text
 from metagcd.types import Array, Skipped
 
+NUMBERS = (MAP_POINTS, NOVELTY, DETECTION)
+"""Arrays of a session's file that do not hold whole numbers."""
 FIRST_SKIPPED = 5
 """Skipped files that are named; the others are counted."""
 
@@ -62,6 +65,7 @@ class Record:
     """Of the last session of every seed."""
     sample: Sample | None = None
     """Of the last session of the first seed that has one."""
+    spotted: tuple[Spotted, ...] = ()
     skipped: int = 0
     """Files of the source that could not be used."""
     first_skipped: tuple[Skipped, ...] = ()
@@ -122,6 +126,7 @@ def _read(run: RunDirectory) -> Record:
         protocols={seed: read_manifest(file) for seed, file in splits.items() if file.exists()},
         answers=tuple(answer for seed in seeds for answer in read_answers(run, seed, last[seed])),
         sample=next((found for found in samples if found is not None), None),
+        spotted=read_spotted(run, rows),
         skipped=len(skipped),
         first_skipped=skipped[:FIRST_SKIPPED],
     )
@@ -133,7 +138,16 @@ def read_answers(run: RunDirectory, seed: int, session: int) -> tuple[Answers, .
     return tuple(
         Answers(seed=seed, session=session, readout=name, truth=arrays["truth"], predicted=predicted)
         for name, predicted in sorted(arrays.items())
-        if name not in ("truth", MAP_ROWS, MAP_POINTS)
+        if name not in ("truth", MAP_ROWS, *NUMBERS)
+    )
+
+
+def read_spotted(run: RunDirectory, rows: Sequence[Row]) -> tuple[Spotted, ...]:
+    """Return how well novel images were told from known ones, wherever that was kept."""
+    met = dict.fromkeys((row.method, row.seed, row.session) for row in rows)
+    kept = ((key, _kept(_file(run, *key[1:])).get(DETECTION)) for key in met)
+    return tuple(
+        Spotted(run.name, *key, auroc=float(pair[0]), fpr95=float(pair[1])) for key, pair in kept if pair is not None
     )
 
 
@@ -148,7 +162,7 @@ def _kept(file: Path) -> dict[str, Array]:
     try:
         with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        whole = {name: array.astype(np.int64) for name, array in arrays.items() if name != MAP_POINTS}
+        whole = {name: array.astype(np.int64) for name, array in arrays.items() if name not in NUMBERS}
         length = whole["truth"].shape
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{file} is damaged; remove it, or repeat the run, to make the report.") from error
@@ -180,4 +194,5 @@ def _skipped(file: Path) -> tuple[Skipped, ...]:
 
 
 def _labelled(record: Record, label: str) -> Record:
-    return replace(record, label=label, rows=tuple(replace(row, method=label) for row in record.rows))
+    rows = tuple(replace(row, method=label) for row in record.rows)
+    return replace(record, label=label, rows=rows, spotted=tuple(replace(one, method=label) for one in record.spotted))
