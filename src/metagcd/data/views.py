@@ -118,9 +118,15 @@ def _resized(x: UInt8[Tensor, "b 3 h w"], spec: InputSpec) -> UInt8[Tensor, "b 3
 
 
 def interpolated(x: UInt8[Tensor, "b 3 h w"], size: list[int], spec: InputSpec) -> UInt8[Tensor, "b 3 H W"]:
-    """Resize bytes by way of numbers: only the processor interpolates bytes as they are."""
-    resized = functional.interpolate(x.float(), size, mode=spec.interpolation, antialias=True)
-    return resized.round_().clamp_(0, 255).to(torch.uint8)
+    """Resize bytes by way of numbers: only the processor interpolates bytes as they are.
+
+    As there, first along and then down, each ending in bytes: what bicubic weights overshoot is cut off in between.
+    """
+    resized = x.float()
+    for step in ([x.shape[2], size[1]], size):
+        resized = functional.interpolate(resized, step, mode=spec.interpolation, antialias=True)
+        resized = resized.round_().clamp_(0, 255)
+    return resized.to(torch.uint8)
 
 
 def _padded(x: UInt8[Tensor, "b 3 h w"], augmentation: Augmentation) -> UInt8[Tensor, "b 3 H W"]:
