@@ -1,0 +1,1 @@
+"""Own images: learn labelled classes once, then sort every later batch into known, new and unsure."""
