@@ -21,7 +21,14 @@ from metagcd.data import load
 from metagcd.models import build_encoder
 from metagcd.protocol import protocol_names
 
-TRIED = ("README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/data.md", "docs/protocols.md")
+TRIED = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/architecture.md",
+    "docs/data.md",
+    "docs/own-images.md",
+    "docs/protocols.md",
+)
 """Documents whose commands and examples are run."""
 COLOURS = {"ant": (200, 40, 40), "bee": (40, 200, 40), "fly": (40, 40, 200), "wasp": (160, 160, 40)}
 
@@ -43,6 +50,12 @@ def folder(tmp_path, monkeypatch):
     for path, picture in zip(paths, pixels, strict=True):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(picture).save(path)
+    for name, colour in {"ant": COLOURS["ant"], "moth": (40, 200, 200)}.items():
+        for place, noise in enumerate(rng.integers(-30, 30, (12, 16, 16, 3))):
+            for month in ("march", "april"):
+                Path(month).mkdir(exist_ok=True)
+                picture = np.clip(np.array(colour) + (noise if month == "march" else noise[::-1]), 0, 255)
+                Image.fromarray(picture.astype(np.uint8)).save(f"{month}/{name}{place:02}.png")
     Path("unsorted").mkdir()
     Image.fromarray(pixels[0]).save("unsorted/one.png")
     Path("unsorted/two.png").write_bytes(Path(paths[0]).read_bytes()[:60])

@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from metagcd.experiment.config import RunConfig
     from metagcd.experiment.presets import load_preset, preset_names
     from metagcd.experiment.run import Results, run
+    from metagcd.workspace.workspace import Workspace
 
 _HOMES = {
     "RunConfig": "metagcd.experiment.config",
     "Results": "metagcd.experiment.run",
     "run": "metagcd.experiment.run",
+    "Workspace": "metagcd.workspace.workspace",
     "load_preset": "metagcd.experiment.presets",
     "preset_names": "metagcd.experiment.presets",
 }
@@ -33,6 +35,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Results",
     "RunConfig",
+    "Workspace",
     "cluster",
     "evaluate",
     "load_preset",

@@ -106,6 +106,10 @@ def existing_run(path: Path) -> RunDirectory:
     return RunDirectory(path)
 
 
+class InUseError(InputError):
+    """Say which process holds a directory."""
+
+
 @contextmanager
 def locked(path: Path) -> Generator[None]:
     """Hold the directory for this process; say who holds it when another one does."""
@@ -120,7 +124,7 @@ def locked(path: Path) -> Generator[None]:
         except OSError as error:
             file.seek(0)
             holder = file.read().strip() or "unknown"
-            raise InputError(f"{path} is in use by process {holder}.") from error
+            raise InUseError(f"{path} is in use by process {holder}.") from error
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()

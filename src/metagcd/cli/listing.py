@@ -27,6 +27,13 @@ def encoders() -> None:
     _show(ENCODERS)
 
 
+def exports() -> None:
+    """List the formats of `metagcd export`."""
+    from metagcd.workspace.exporting import EXPORTS
+
+    _show(EXPORTS)
+
+
 def presets() -> None:
     """List the named configurations: METHOD-DATA."""
     from metagcd.experiment.presets import preset_names

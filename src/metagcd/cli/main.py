@@ -10,7 +10,7 @@ from contextlib import redirect_stderr
 from importlib.metadata import version
 from typing import Any
 
-from metagcd.cli import cache, data, doctor, inspect, listing, results, run, suite
+from metagcd.cli import cache, classes, data, doctor, exporting, inspect, listing, results, run, suite, workspace
 from metagcd.errors import InputError, unknown_name
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -22,11 +22,24 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "table": results.table,
     "report": results.report,
     "inspect": inspect.inspect,
+    "fit": workspace.fit,
+    "discover": workspace.discover,
+    "predict": exporting.predict,
+    "export": exporting.export,
+    "classes list": classes.ls,
+    "classes rename": classes.rename,
+    "classes merge": classes.merge,
+    "classes split": classes.split,
+    "classes reject": classes.reject,
+    "classes undo": classes.undo,
+    "classes history": classes.history,
+    "rollback": workspace.rollback,
     "list methods": listing.methods,
     "list sources": listing.sources,
     "list encoders": listing.encoders,
     "list presets": listing.presets,
     "list protocols": listing.protocols,
+    "list exports": listing.exports,
     "data get": data.get,
     "data ls": data.ls,
     "cache ls": cache.ls,

@@ -1,6 +1,6 @@
 """`metagcd table` and `metagcd report`: what finished runs came to."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -69,15 +69,32 @@ def table(
         print(results.FORMATS[format](chosen), end="")
 
 
-def report(runs: tyro.conf.Positional[tuple[str, ...]], *, output: str = "report.html") -> None:
-    """Write one self-contained HTML page about one or several runs.
+def report(
+    runs: tyro.conf.Positional[tuple[str, ...]] = (),
+    *,
+    workspace: Annotated[str, tyro.conf.arg(aliases=["-w"])] = "",
+    session: int | None = None,
+    output: str = "report.html",
+) -> None:
+    """Write one self-contained HTML page about one or several runs, or about a session of a workspace.
 
     Args:
         runs: Run directories.
+        workspace: A workspace, in the place of runs.
+        session: The session of the workspace; by default the last one.
         output: The file to write.
     """
     from pathlib import Path
 
+    from metagcd.errors import InputError
+
+    if bool(runs) == bool(workspace):
+        raise InputError("Name run directories, or a workspace with -w, but not both.")
+    if workspace:
+        from metagcd.workspace.workspace import Workspace
+
+        print(f"Report: {Workspace.open(workspace).report(output, session=session)}")
+        return
     from metagcd.report import write_report
 
     print(f"Report: {write_report(_runs(runs), Path(output))}")

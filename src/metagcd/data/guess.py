@@ -47,6 +47,11 @@ def _of_file(place: Path) -> str:
 
 
 def _of_parquet(place: Path) -> str:
+    return "manifest" if lists_paths(place) else "parquet"
+
+
+def lists_paths(place: Path) -> bool:
+    """Say whether a Parquet file holds paths of images, and not the images."""
     import pyarrow.parquet as pq
     from pyarrow import ArrowException
 
@@ -57,7 +62,7 @@ def _of_parquet(place: Path) -> str:
         schema = pq.read_schema(place)
     except (OSError, ArrowException) as error:
         raise InputError(f"Cannot read {str(place)!r} as Parquet: {first_line(error)}") from error
-    return "manifest" if "path" in schema.names and not image_columns(schema) else "parquet"
+    return "path" in schema.names and not image_columns(schema)
 
 
 def _picture(path: Path) -> bool:

@@ -82,6 +82,11 @@ class ShardImages:
         """
         return self._fingerprint
 
+    def encoded(self, row: int) -> bytes:
+        """Return the bytes of a picture as the table holds them; nothing where they are absent."""
+        start, contents = self._group(int(np.searchsorted(self.ends, row, side="right")))
+        return contents[row - start].as_py() or b""
+
     def place(self, row: int) -> str:
         """Return file and row, for messages."""
         group = int(np.searchsorted(self.ends, row, side="right"))

@@ -51,8 +51,8 @@ class EpisodeConfig:
     def spec(self, classes: int) -> EpisodeSpec:
         """Return the counts and shares for so many labelled classes."""
         # More new classes than can be: what is asked for is the largest share, spread evenly over the sessions.
-        usual = default_episode(ProtocolSpec(known=classes, novel=(classes,) * PAPER_SESSIONS))
-        novel = self.novel or usual.novel
+        usual = ProtocolSpec(known=classes, novel=(classes,) * PAPER_SESSIONS)
+        novel = self.novel or default_episode(usual).novel
         return EpisodeSpec(
             labelled=self.labelled or classes - sum(novel),
             novel=novel,

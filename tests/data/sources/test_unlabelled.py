@@ -1,8 +1,10 @@
 """Images without labels, from folders and lists."""
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 from data import corpus
+from PIL import Image
 
 from metagcd.data import SOURCES, load
 from metagcd.data.decode import Decoding, decode
@@ -69,3 +71,28 @@ def test_it_cannot_be_loaded_as_a_labelled_set(tmp_path):
     assert "unlabelled" in SOURCES.names()
     with pytest.raises(InputError, match="has no labels"):
         load(UnlabelledConfig(path=str(_folder(tmp_path))))
+
+
+def test_files_of_images_are_read_without_their_labels(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 4, 4, 3), dtype=np.uint8)
+    np.savez(tmp_path / "a.npz", x=pixels, y=np.array(["never", "read", "at all"], dtype=object))
+    found = unlabelled(UnlabelledConfig(path=str(tmp_path / "a.npz")))
+    np.testing.assert_array_equal(found.images.read(np.arange(3)), pixels)
+    np.savez(tmp_path / "b.npz", y=pixels)
+    with pytest.raises(InputError, match="no array `x_train` or `x`"):
+        unlabelled(UnlabelledConfig(path=str(tmp_path / "b.npz")))
+
+
+def test_tables_of_images_and_of_paths_are_read_without_their_labels(tmp_path):
+    for name in ("one", "two"):
+        Image.new("RGB", (4, 4), "red").save(tmp_path / f"{name}.png")
+    encoded = [{"bytes": (tmp_path / f"{name}.png").read_bytes()} for name in ("one", "two")]
+    pyarrow.parquet.write_table(pyarrow.table({"image": encoded}), tmp_path / "images.parquet")
+    pyarrow.parquet.write_table(pyarrow.table({"path": ["two.png"], "label": [3]}), tmp_path / "paths.parquet")
+    (tmp_path / "shards").mkdir()
+    (tmp_path / "shards" / "images.parquet").write_bytes((tmp_path / "images.parquet").read_bytes())
+    counts = [
+        len(unlabelled(UnlabelledConfig(path=str(tmp_path / name))).images)
+        for name in ("images.parquet", "paths.parquet", "shards")
+    ]
+    assert counts == [2, 1, 2]

@@ -57,13 +57,24 @@ def arrays(config: ArraysConfig) -> Dataset:
     )
 
 
-def _content(path: Path) -> dict[str, Array]:
+def pixels_alone(path: Path) -> UInt8[Array, "n h w 3"]:
+    """Return the images of an archive, `x_train` or `x`; nothing else in it is read."""
+    found = _content(path, ("x_train", "x"))
+    if not found:
+        raise InputError(f"{path} has no array `x_train` or `x`.")
+    key = next(iter(found))
+    return _colour(path, key, found[key])
+
+
+def _content(path: Path, wanted: tuple[str, ...] = ()) -> dict[str, Array]:
+    """Return the arrays: all of them, or the first of those wanted that is there."""
     try:
         # numpy leaves a file open that turns out to be no archive.
         with path.open("rb") as stream:
             archive = np.load(stream, allow_pickle=False)
             if isinstance(archive, Mapping):
-                return {key: archive[key] for key in archive}
+                keys = [key for key in wanted if key in archive][:1] if wanted else list(archive)
+                return {key: archive[key] for key in keys}
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"Cannot read {path} as a .npz file: {reason(error)}.") from error
     except ValueError as error:

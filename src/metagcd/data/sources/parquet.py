@@ -19,7 +19,7 @@ from metagcd.data.scan import Check, walk
 from metagcd.data.shards import ShardImages
 from metagcd.errors import InputError, unknown_name
 from metagcd.progress import Progress
-from metagcd.types import Array, Dataset
+from metagcd.types import Array, Dataset, Images, Skipped
 
 LABELS = ("label", "labels", "fine_label", "class", "target")
 TRAIN = r"train"
@@ -68,6 +68,21 @@ def image_columns(schema: Any) -> list[str]:
         elif pa.types.is_struct(field.type) and field.type.get_field_index("bytes") >= 0:
             found.append(f"{field.name}.bytes")
     return found
+
+
+def images_alone(path: Path, check: Check, progress: Progress | None = None) -> tuple[Images, tuple[Skipped, ...]]:
+    """Return the images of a file or of all files in a folder; no other column is read."""
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowException
+
+    files = [file for part in _parts(path) for file in part]
+    try:
+        schema = pq.read_schema(files[0])
+        images = ShardImages.of(files, _chosen("image column", "", image_columns(schema), schema), check.decoding)
+        usable, skipped = images.verify(check, progress)
+    except (OSError, ArrowException) as error:
+        raise InputError(f"Cannot read {os.fspath(path)!r} as Parquet: {first_line(error)}") from error
+    return images if usable.all() else select(images, np.flatnonzero(usable)), skipped
 
 
 def _read(path: Path, config: ParquetConfig, progress: Progress | None) -> Dataset:

@@ -68,7 +68,7 @@ class Embedding(nn.Module):
 
     def forward(self, patches: Float[Tensor, "b n p"]) -> Float[Tensor, "b m d"]:
         """Return the n + 1 tokens."""
-        cls = self.cls.expand(len(patches), 1, -1)
+        cls = self.cls.expand(patches.shape[0], 1, -1)
         return torch.cat([cls, self.linear(patches)], dim=1) + self.position
 
 
