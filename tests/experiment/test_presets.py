@@ -41,12 +41,12 @@ def test_a_method_without_a_file_is_put_on_the_data_set_as_it_comes():
 
 
 def test_a_file_lies_on_top_of_what_it_includes():
-    own = tomllib.loads((FOLDER / "gcd-digits.toml").read_text(encoding="utf-8"))
+    own = tomllib.loads((FOLDER / "metagcd-digits.toml").read_text(encoding="utf-8"))
     assert "data/digits" in own["include"]
-    table = preset_mapping("gcd-digits")
+    table = preset_mapping("metagcd-digits")
     assert "include" not in table
     assert table["method"] == own["method"]
-    assert load_preset("gcd-digits").method.offline_epochs == own["method"]["offline_epochs"]
+    assert load_preset("metagcd-digits").method.tasks == own["method"]["tasks"]
 
 
 def test_an_unknown_preset_is_named_with_the_nearest_one():
@@ -76,3 +76,12 @@ def test_a_component_of_another_name_starts_afresh_and_of_the_same_name_does_not
         "restarts": 1,
     }
     assert overlaid(below, {"method": {"restarts": 1}})["method"]["balance"] == 0.5
+
+
+def test_a_part_of_a_component_that_names_none_serves_whichever_is_named_on_top():
+    part = {"method": {"balance": 0.5, "head": {"width": 8}}}
+    assert overlaid(part, {"method": {"name": "gcd", "head": {"hidden": 4}}})["method"] == {
+        "name": "gcd",
+        "balance": 0.5,
+        "head": {"width": 8, "hidden": 4},
+    }

@@ -43,7 +43,7 @@ def preset_mapping(name: str) -> dict[str, Any]:
 
 def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tables of `below` with those of `above` on top; a component of another name starts afresh."""
-    if "name" in above and above["name"] != below.get("name"):
+    if "name" in above and "name" in below and above["name"] != below["name"]:
         return dict(above)
     merged = dict(below)
     for key, value in above.items():

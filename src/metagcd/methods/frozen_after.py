@@ -6,8 +6,7 @@ from typing import Protocol
 from torch import Tensor
 
 from metagcd.methods.carrying import Carrying
-from metagcd.methods.contrastive import Network
-from metagcd.methods.labelled import LabelledConfig, fit_labelled
+from metagcd.methods.contrastive import ContrastiveConfig, Network, fit_contrastive
 from metagcd.types import LabelledSet
 
 
@@ -18,7 +17,7 @@ class FrozenAfter(Carrying, Protocol):
     offline epochs the encoder stays as it comes.
     """
 
-    session_0: LabelledConfig
+    session_0: ContrastiveConfig
     network: Network
 
     @property
@@ -33,7 +32,7 @@ class FrozenAfter(Carrying, Protocol):
 
     def fit_encoder(self, labelled: LabelledSet) -> None:
         """Train with Eq. 3, and keep the class means."""
-        fit_labelled(self.network, self.session_0, labelled, self.clusters)
+        fit_contrastive(self.network, self.session_0, labelled, self.clusters)
 
     def finish_offline(self, labelled: LabelledSet) -> None:
         """Learn what this method keeps of the classes."""

@@ -16,16 +16,15 @@ from metagcd.cluster.gaussians import Gaussians, Whitening, gaussians, mixture, 
 from metagcd.errors import InputError
 from metagcd.methods import METHODS
 from metagcd.methods.clusters import Clusters
-from metagcd.methods.contrastive import make_network
+from metagcd.methods.contrastive import ContrastiveConfig, make_network
 from metagcd.methods.frozen_after import FrozenAfter
-from metagcd.methods.labelled import LabelledConfig
 from metagcd.methods.learner import Setting
 from metagcd.methods.readout import CARRIED, Statistics, grouped
 from metagcd.types import Array, Images, LabelledSet, UnlabelledSet
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianConfig(LabelledConfig):
+class GaussianConfig(ContrastiveConfig):
     """Eq. 3 over session 0, then a frozen encoder: one regularised Gaussian per class, a mixture on the stream."""
 
     dimensions: int = 384

@@ -11,14 +11,13 @@ from metagcd.losses import info_nce_from_similarity
 from metagcd.methods import METHODS
 from metagcd.methods.carrying import Carrying
 from metagcd.methods.clusters import Clusters
-from metagcd.methods.contrastive import Network, make_network
-from metagcd.methods.labelled import LabelledConfig, fit_labelled
+from metagcd.methods.contrastive import ContrastiveConfig, Network, fit_contrastive, make_network
 from metagcd.methods.learner import Setting
 from metagcd.types import LabelledSet, UnlabelledSet
 
 
 @dataclass(frozen=True, kw_only=True)
-class GcdConfig(LabelledConfig):
+class GcdConfig(ContrastiveConfig):
     """Contrastive training: labelled offline (Eq. 3), without labels online (Eq. 1)."""
 
     online_updates: int = 20
@@ -47,7 +46,7 @@ class Gcd(Carrying):
 
     def fit_offline(self, labelled: LabelledSet) -> None:
         """Train with Eq. 3."""
-        fit_labelled(self._network, self.config, labelled, self.clusters)
+        fit_contrastive(self._network, self.config, labelled, self.clusters)
 
     def discover(self, unlabelled: UnlabelledSet, n_novel: int | None) -> None:
         """Train with Eq. 1; weights are carried on from the last session."""

@@ -11,16 +11,15 @@ from metagcd.cluster import kmeans, nearest
 from metagcd.errors import InputError
 from metagcd.methods import METHODS
 from metagcd.methods.clusters import Clusters
-from metagcd.methods.contrastive import make_network
+from metagcd.methods.contrastive import ContrastiveConfig, make_network
 from metagcd.methods.frozen_after import FrozenAfter
-from metagcd.methods.labelled import LabelledConfig
 from metagcd.methods.learner import Setting
 from metagcd.methods.readout import Statistics
 from metagcd.types import LabelledSet, UnlabelledSet
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrototypesConfig(LabelledConfig):
+class PrototypesConfig(ContrastiveConfig):
     """Eq. 3 over session 0, then a frozen encoder: means, new ones among the images that are far from all means."""
 
     far: float = 0.9
