@@ -5,6 +5,7 @@ import pytest
 from metagcd.data import SOURCES
 from metagcd.errors import InputError
 from metagcd.experiment.config import RunConfig
+from metagcd.experiment.offline import offline_fields
 from metagcd.experiment.presets import FOLDER, load_preset, overlaid, preset_mapping, preset_names
 from metagcd.methods import METHODS
 from metagcd.protocol import named_protocol
@@ -85,3 +86,8 @@ def test_a_part_of_a_component_that_names_none_serves_whichever_is_named_on_top(
         "balance": 0.5,
         "head": {"width": 8, "hidden": 4},
     }
+
+
+def test_rows_that_share_session_0_have_it_from_one_file():
+    shared = [load_preset(f"{method}-digits") for method in ("gcd", "rankstats")]
+    assert offline_fields(shared[0]) == offline_fields(shared[1]) is not None

@@ -17,6 +17,7 @@ from metagcd.losses.neighbour import (
     soft_neighbour,
     soft_neighbour_from_similarity,
 )
+from metagcd.losses.ranking import consistency, pairwise_cross_entropy, ramp, same_top
 from metagcd.losses.replay import drawn_features, feature_distance, hardness, radius
 from metagcd.losses.self_distillation import self_distillation, teacher_temperature
 
@@ -25,6 +26,7 @@ __all__ = [
     "GroupEntropy",
     "Positiveness",
     "Weighting",
+    "consistency",
     "drawn_features",
     "feature_distance",
     "group_entropy",
@@ -35,7 +37,10 @@ __all__ = [
     "labelled_from_similarity",
     "mean_entropy",
     "neighbours",
+    "pairwise_cross_entropy",
     "radius",
+    "ramp",
+    "same_top",
     "self_distillation",
     "soft_neighbour",
     "soft_neighbour_from_similarity",
