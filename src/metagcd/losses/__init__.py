@@ -10,6 +10,7 @@ from metagcd.losses.contrastive import (
     supcon_from_similarity,
 )
 from metagcd.losses.entropy import GroupEntropy, group_entropy, mean_entropy
+from metagcd.losses.gaussian_replay import class_deviations, drawn_from_classes
 from metagcd.losses.neighbour import (
     Positiveness,
     Weighting,
@@ -26,8 +27,10 @@ __all__ = [
     "GroupEntropy",
     "Positiveness",
     "Weighting",
+    "class_deviations",
     "consistency",
     "drawn_features",
+    "drawn_from_classes",
     "feature_distance",
     "group_entropy",
     "hardness",
