@@ -14,18 +14,20 @@ from metagcd.seeds import Seeds
 HELD_OUT = 0.25  # Share of every class of session 0 that serves as the test part.
 
 
-def validation_problem(config: RunConfig, data: Dataset, protocol: Protocol) -> tuple[RunConfig, Dataset]:
+def validation_problem(
+    config: RunConfig, data: Dataset, protocol: Protocol, *, novel: tuple[int, ...] = (), turn: int = 0
+) -> tuple[RunConfig, Dataset]:
     """Return the configuration and data of the same kind of problem within session 0.
 
     Its classes are those of session 0: the first of them are known, the others come in as many sessions
-    as in the real problem, in the proportion of the paper's pseudo sequences (4 : 3).
+    as in the real problem, in the proportion of the paper's pseudo sequences (4 : 3), or as `novel` says.
+    `turn` begins the order of classes so many places later, so that others are novel.
     """
-    known = protocol.known
-    novel = _shared(round(len(known) * 3 / 7), len(protocol.sessions))
-    if min(novel, default=0) == 0:
-        raise InputError(
-            f"Session 0 has {len(known)} classes, too few for {len(protocol.sessions)} validation sessions."
-        )
+    first = turn % len(protocol.known)
+    known = protocol.known[first:] + protocol.known[:first]
+    novel = novel or _shared(round(len(known) * 3 / 7), len(protocol.sessions))
+    if min(novel, default=0) == 0 or sum(novel) >= len(known):
+        raise InputError(f"Session 0 has {len(known)} classes, too few for {len(novel)} validation sessions.")
     labels = data.train_labels[protocol.offline]
     test = _held_out(labels, Seeds(protocol.seed))
     images = select(data.train, protocol.offline)
