@@ -4,10 +4,10 @@
     python benchmarks/tune.py metagcd-digits --seeds 5 --novel 1 1 --turn 3 "" "method.outer.rate=0.0"
 
 Each argument after the preset is one candidate: settings as on the command line, separated by spaces. No session
-and no test image of the preset's protocol is read. Prints All/Old/New after every validation session by one read-out, the
-mean of All over the online ones, and for every candidate but the first by how much that mean differs from the first's on
-the same seeds. With `--turn` every seed has other novel classes. What candidates learn alike offline is learned once; with
-`--shared FOLDER`, so it is for later calls.
+and no test image of the preset's protocol is read. Prints All/Old/New after every validation session by one read-out,
+the mean of All over the online ones, and for every candidate but the first by how much that mean differs from the
+first's on the same seeds. With `--turn` every seed has other novel classes. What candidates learn alike offline is
+learned once; with `--shared FOLDER`, so it is for later calls.
 """
 
 import argparse

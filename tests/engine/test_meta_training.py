@@ -74,10 +74,11 @@ def after(plan=PLAN, **how):
     return feeds.weights(made.network), calls.count
 
 
+ON_ALL = dataclasses.replace(PLAN, first_on_all=True)
 WATCHED = dataclasses.replace(PLAN, validation=Validation(every_tasks=1, patience=1, tasks=1, fraction=0.4))
 
 
-@pytest.mark.parametrize("plan", [PLAN, WATCHED])
+@pytest.mark.parametrize("plan", [PLAN, WATCHED, ON_ALL])
 @pytest.mark.parametrize("share", [0.0, 0.4, 0.7, 0.99])
 def test_meta_training_that_was_killed_goes_on_to_the_same_weights(tmp_path, plan, share):
     whole, total = after(plan)
@@ -106,6 +107,13 @@ def test_later_tasks_warm_up_for_as_long_as_they_are_told():
     made, _ = work()
     per_epoch = [len(draw_task(made, number).episode.labelled) // 8 for number in (1, 2)]
     assert more - fewer == sum(per_epoch)
+
+
+def test_the_first_warm_up_may_be_on_all_images():
+    fewer, more = after(PLAN)[1], after(ON_ALL)[1]
+    made, _ = work()
+    labelled = len(draw_task(made, 0).episode.labelled)
+    assert more - fewer == PLAN.warmups[0].amount * (60 // 8 - labelled // 8)
 
 
 def test_no_rate_changes_no_weight():

@@ -62,6 +62,11 @@ def test_meta_training_ends_elsewhere_than_training_without_it():
     assert not torch.allclose(weights(fitted(meta=True)), weights(fitted(meta=False)), atol=1e-4)
 
 
+def test_warmed_up_on_all_images_meta_training_begins_where_training_without_it_ends():
+    still = fitted(warmup_images="all", tasks=1, inner={"updates": 0}, outer={"rate": 0.0})
+    assert torch.equal(weights(still), weights(fitted(meta=False)))
+
+
 def test_without_meta_training_it_is_the_baseline_with_another_online_loss():
     made = fitted(meta=False, neighbours={"unsupervised_weight": 1.0})
     baseline = contract.METHODS.get("gcd")

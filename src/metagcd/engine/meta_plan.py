@@ -76,6 +76,8 @@ class MetaPlan:
     tasks: int
     warmups: tuple[Stage, Stage]
     """Of the first task, and of each later one."""
+    first_on_all: bool = False
+    """Warm up on all images in the first task, not on its pseudo-labelled ones."""
     inner: InnerLoop
     outer: OuterLoop
     validation: Validation = field(default_factory=Validation)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -79,11 +80,13 @@ def _rest_of_task(work: MetaWork, optimiser: Optimizer, step: int) -> Iterator[_
 
 
 def _warm_up(work: MetaWork, task: Task, number: int) -> None:
-    """Train on the pseudo-labelled classes (Alg. 1, line 6)."""
-    feed = work.part(task.episode.labelled, task.seeds.child("warm-up"))
+    """Train on the pseudo-labelled classes (Alg. 1, line 6), or first of all on every class."""
+    whole = number == 0 and work.plan.first_on_all
+    rows = np.arange(len(work.labels)) if whole else task.episode.labelled
+    feed = work.feed if whole else work.part(rows, task.seeds.child("warm-up"))
 
     def objective(batch: Batch) -> Float[Tensor, ""]:
-        return work.objectives.warm_up(batch, work.classes(task.episode.labelled[batch.rows]))
+        return work.objectives.warm_up(batch, work.classes(rows[batch.rows]))
 
     stage = work.plan.warmups[min(number, 1)]
     if stage.amount:

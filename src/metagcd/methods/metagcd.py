@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -82,6 +82,9 @@ class MetaGcdConfig:
     """Epochs of Eq. 3 in the first meta-task, or over session 0 without meta-training; the paper."""
     warmup_epochs_later: int = 1
     """Epochs of Eq. 3 in each later meta-task. The paper does not say; our choice."""
+    warmup_images: Literal["pseudo-labelled", "all"] = "pseudo-labelled"
+    """Of the first meta-task: its pseudo-labelled ones (the paper), or all of session 0, for a network that does not
+    start from pretrained weights. Later tasks: their pseudo-labelled ones."""
     warmup: Optimisation = field(default_factory=Optimisation)
     """How Eq. 3 descends; rate: the paper's gamma."""
     warmup_rate_later: float | None = None
@@ -137,31 +140,37 @@ class MetaGcd(Carrying):
     def fit_offline(self, labelled: LabelledSet) -> None:
         """Learn an initialisation (Algorithm 1), or without meta-training a representation (Eq. 3)."""
         self.clusters.start(labelled)
-        config, feed = self.config, self.clusters.feed(labelled.images)
+        work = self.work(labelled)
+        if self.config.meta:
+            meta_train(work)
+        else:
+            classes = torch.as_tensor(work.labels, device=work.feed.runtime.fabric.device)
+            train(
+                self._network,
+                lambda batch: self._labelled_loss(batch, classes[batch.indices]),
+                feed=work.feed,
+                stage=work.plan.warmups[0],
+                capturable=True,
+            )
+        self.clusters.finish(labelled)
+
+    def work(self, labelled: LabelledSet) -> MetaWork:
+        """Return what Algorithm 1 trains on these images: the network, its losses, and the plan."""
+        config = self.config
         plan = MetaPlan(
-            episode=config.episode.spec(self.n_classes),
+            episode=config.episode.spec(len(np.unique(labelled.labels))),
             tasks=config.tasks,
             warmups=config.warmups(),
+            first_on_all=config.warmup_images == "all",
             inner=config.inner,
             outer=config.outer,
             validation=config.validation,
         )
         objectives = Objectives(warm_up=self._labelled_loss, inner=self._inner_loss, outer=self._outer_loss)
-        work = MetaWork(
+        feed = self.clusters.feed(labelled.images)
+        return MetaWork(
             network=self._network, objectives=objectives, plan=plan, feed=feed, labels=np.asarray(labelled.labels)
         )
-        if config.meta:
-            meta_train(work)
-        else:
-            classes = torch.as_tensor(work.labels, device=feed.runtime.fabric.device)
-            train(
-                self._network,
-                lambda batch: self._labelled_loss(batch, classes[batch.indices]),
-                feed=feed,
-                stage=plan.warmups[0],
-                capturable=True,
-            )
-        self.clusters.finish(labelled)
 
     def discover(self, unlabelled: UnlabelledSet, n_novel: int | None) -> None:
         """Adapt to the session and keep the result (Alg. 1, line 10)."""
