@@ -89,6 +89,6 @@ def test_a_part_of_a_component_that_names_none_serves_whichever_is_named_on_top(
 
 
 def test_rows_that_share_session_0_have_it_from_one_file():
-    shared = [load_preset(f"{method}-digits") for method in ("gcd", "rankstats", "frost")]
+    shared = [load_preset(f"{method}-digits") for method in ("gcd", "rankstats", "frost", "gm")]
     assert offline_fields(shared[0]) is not None
     assert all(offline_fields(config) == offline_fields(shared[0]) for config in shared)

@@ -10,7 +10,7 @@ from metagcd.data.rows import select
 from metagcd.methods.learner import LearnsInTwo
 from metagcd.types import UnlabelledSet
 
-NAMES = ("rankstats", "frost")
+NAMES = ("rankstats", "frost", "gm")
 every_one = pytest.mark.parametrize("name", NAMES)
 
 

@@ -3,6 +3,7 @@
 from metagcd.cluster.assignment import match
 from metagcd.cluster.calibrated import NumberOfClasses, Price, count_novel, price_of
 from metagcd.cluster.kmeans import kmeans
+from metagcd.cluster.novelty import novelty, upper_group
 from metagcd.cluster.number import estimate_classes
 from metagcd.cluster.pinned import semi_supervised_kmeans
 from metagcd.cluster.points import KMeans
@@ -19,8 +20,10 @@ __all__ = [
     "kmeans",
     "match",
     "nearest",
+    "novelty",
     "price_of",
     "prototypes",
     "semi_supervised_kmeans",
     "streamed_kmeans",
+    "upper_group",
 ]
