@@ -116,7 +116,7 @@ class Clusters:
         """Take up what was carried on."""
         self.n_classes, self.session = int(state["n_classes"]), int(state["session"])
         self.statistics = Statistics(state["means"].cpu().clone(), state["counts"].cpu().clone())
-        price = state["price"].tolist()
+        price = state["price"].tolist() if "price" in state else []
         self.price = Price(*price) if price else None
 
     def _followed(self, images: Images) -> Float[Array, "n d"]:
