@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 COVERED := */metagcd/losses/*,*/metagcd/protocol/*,*/metagcd/evaluate/*,*/metagcd/cluster/*
 
-BENCHMARKS := loading indexing head step embed kmeans count meta_step
+BENCHMARKS := loading indexing head step embed kmeans count meta_step workspace
 QUICK ?=
 
 .PHONY: demo test test-slow lint format bench clean
