@@ -76,12 +76,11 @@ def main() -> None:
     """Measure what is missing, print it and draw it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("changes", nargs="*", help="settings on top of the preset")
-    parser.add_argument("--preset", default="metagcd-digits")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--output", type=Path, default=Path("runs/learns"))
     parser.add_argument("--figures", type=Path, default=Path("docs/figures"))
     options = parser.parse_intermixed_args()
-    base = from_mapping(load_preset(options.preset), settings(options.changes))
+    base = from_mapping(load_preset("metagcd-digits"), settings(options.changes))
     base = replace(base, seeds=tuple(options.seeds))
     configs = {way: from_mapping(base, settings(changes.split())) for way, changes in WAYS.items()}
     measures: list[Measure] = []
@@ -89,8 +88,7 @@ def main() -> None:
         for seed in config.seeds:
             found = along(way, config, seed, options.output)
             measures += found
-            for measure in found:
-                tell(measure)
+            tell(found)
     rows = {way: online(config, options.output / folder_of(way)) for way, config in configs.items()}
     pseudo = {way: [m.accuracy for m in measures if m.way == way and m.step == last(measures)] for way in WAYS}
     compared("held-out pseudo sequences, accuracy after adaptation", pseudo)
@@ -210,13 +208,14 @@ def compared(title: str, scores: dict[str, list[float]]) -> None:
         print(f"  {way}: {cell(values).text()} ({', '.join(f'{value:.1f}' for value in values)}){words}")
 
 
-def tell(measure: Measure) -> None:
-    """Print one line."""
-    print(
-        f"{measure.way}, seed {measure.seed}, {measure.step} outer updates: Eq. 2 {measure.loss_before:.2f} -> "
-        f"{measure.loss:.2f}, accuracy {measure.accuracy_before:.1f} -> {measure.accuracy:.1f}",
-        flush=True,
-    )
+def tell(measures: Sequence[Measure]) -> None:
+    """Print one line each."""
+    for m in measures:
+        print(
+            f"{m.way}, seed {m.seed}, {m.step} outer updates: Eq. 2 {m.loss_before:.2f} -> {m.loss:.2f}, "
+            f"accuracy {m.accuracy_before:.1f} -> {m.accuracy:.1f}",
+            flush=True,
+        )
 
 
 def draw(measures: Sequence[Measure], rows: dict[str, tuple[Row, ...]], figures: Path) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Overrides = tyro.conf.Positional[tuple[str, ...]]
 Name = tyro.conf.Positional[str]
-DEMO = ("frozen-digits", "gcd-digits")
+DEMO = ("frozen-digits", "gcd-digits", "metagcd-digits")
 
 
 def demo(*, output: str = "runs/demo", quiet: bool = False) -> None:
