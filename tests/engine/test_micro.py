@@ -58,7 +58,7 @@ def test_loss_and_gradient_in_parts_are_those_of_the_whole(size):
     expected = loss_of(tail(views()))
     whole = torch.autograd.grad(expected, tuple(tail.parameters()))
     tail.seen.clear()
-    with in_parts(tail, size):
+    with in_parts(tail, size, []):
         found = loss_of(tail(views()))
         parts = torch.autograd.grad(found, tuple(tail.parameters()))
     assert max(tail.seen) <= size
@@ -68,27 +68,63 @@ def test_loss_and_gradient_in_parts_are_those_of_the_whole(size):
 
 def test_after_it_the_tail_takes_whole_batches_again():
     tail = Cramped()
-    with in_parts(tail, 2):
+    with in_parts(tail, 2, []):
         tail(views())
     tail.seen.clear()
     tail(views())
     assert tail.seen == [12]
 
 
-@pytest.mark.parametrize("size", [1, 5])
-def test_the_gradient_through_inner_updates_in_parts_is_that_of_the_whole(size):
-    tail = Cramped()
+def problem_of(tail):
+    """Two inner batches and one that is judged, through a tail and a loss that sees all views."""
 
     def inner(parameters, batch):
         return loss_of(functional_call(tail, parameters, (batch,)))
 
-    problem = Bilevel(inner=inner, batches=[views(), 2 * views()], outer=lambda p: inner(p, -views()))
-    loop = InnerLoop(updates=2, rate=0.1, order=1)
-    loss, whole = meta_gradient(problem, parameters_of(tail), loop)
-    with in_parts(tail, size):
-        found, parts = meta_gradient(problem, parameters_of(tail), loop)
+    return Bilevel(inner=inner, batches=[views(), 2 * views()], outer=lambda p: inner(p, -views()))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("momentum", [0.0, 0.5])
+@pytest.mark.parametrize("size", [1, 5])
+def test_the_gradient_through_inner_updates_in_parts_is_that_of_the_whole(size, momentum, order):
+    tail, cuts = Cramped(), []
+    problem, parameters = problem_of(tail), parameters_of(tail)
+    loop = InnerLoop(updates=2, rate=0.5, momentum=momentum, order=order)
+    loss, whole = meta_gradient(problem, parameters, loop)
+    tail.seen.clear()
+    with in_parts(tail, size, cuts):
+        found, parts = meta_gradient(problem, parameters, loop, cuts=cuts)
+    assert max(tail.seen) <= size
+    assert cuts == []
     torch.testing.assert_close(found, loss, rtol=0, atol=1e-12)
     torch.testing.assert_close(parts, whole, rtol=0, atol=1e-12)
+
+
+def test_the_orders_that_are_compared_differ():
+    tail = Cramped()
+    first, second = (
+        meta_gradient(problem_of(tail), parameters_of(tail), InnerLoop(updates=2, rate=0.5, order=order))[1]
+        for order in (1, 2)
+    )
+    assert max(float((first[name] - second[name]).abs().max()) for name in first) > 1e-3
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_memory_that_runs_out_in_inner_updates_is_gone_on_from_in_parts(order):
+    tail, (runtime, words) = Cramped(room=5), telling()
+    problem, loop = problem_of(tail), InnerLoop(updates=2, rate=0.5, order=order)
+
+    def work():
+        return meta_gradient(problem, parameters_of(tail), loop, cuts=runtime.micro.cuts)
+
+    found = runtime.micro.attempt(work, tail, views=12, runtime=runtime)
+    roomy = Cramped()
+    roomy.load_state_dict(tail.state_dict())
+    expected = meta_gradient(problem_of(roomy), parameters_of(roomy), loop)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    assert runtime.micro.size == 3
+    assert words.getvalue().count("Out of memory") == 2
 
 
 def test_training_that_runs_out_of_memory_ends_where_it_would_have():
@@ -148,7 +184,7 @@ def test_views_that_share_statistics_are_not_parted():
     with pytest.raises(torch.OutOfMemoryError):
         runtime.micro.attempt(lambda: tail(views()), tail, views=12, runtime=runtime)
     assert not words.getvalue()
-    with in_parts(tail.eval(), 3):
+    with in_parts(tail.eval(), 3, []):
         assert len(tail(views())) == 12
 
 

@@ -10,6 +10,7 @@ from metagcd.experiment.config import ReadoutConfig, RunConfig
 from metagcd.experiment.run import Hardware
 from metagcd.methods.frozen import FrozenConfig
 from metagcd.methods.gcd import GcdConfig
+from metagcd.methods.metagcd import MetaGcdConfig
 from metagcd.models.bank_config import BankConfig
 from metagcd.progress import Progress
 from metagcd.protocol import ProtocolSpec
@@ -21,7 +22,11 @@ HARDWARE = Hardware(device="cpu", threads=1, save_every=0.0)
 
 
 def config(method="frozen", **values):
-    own = {"frozen": FrozenConfig(restarts=1), "gcd": contract.shrunk(GcdConfig())}
+    own = {
+        "frozen": FrozenConfig(restarts=1),
+        "gcd": contract.shrunk(GcdConfig()),
+        "metagcd": contract.shrunk(MetaGcdConfig()),
+    }
     bank = BankConfig(use="off")  # so that every look at an image is a read, where a test may interrupt
     shared = {
         "bank": bank,

@@ -6,7 +6,7 @@ import torch
 
 from metagcd.engine.checkpoint import load_state
 from metagcd.experiment.config import ReadoutConfig, RunConfig
-from metagcd.experiment.offline import learn_offline, offline_fields
+from metagcd.experiment.offline import Shared, learn_offline, offline_fields
 from metagcd.experiment.run import run
 from metagcd.experiment.trial import Hardware
 from metagcd.methods.frozen import FrozenConfig
@@ -147,9 +147,9 @@ def test_a_method_that_does_not_say_shares_nothing():
 def test_the_first_half_is_taken_up_from_another_method_and_the_second_is_learned(first, tmp_path):
     shared, second, alone = tmp_path / "shared", in_two(), in_two()
     assert isinstance(second, LearnsInTwo)
-    learn_offline(first(), contract.labelled(), shared)
+    learn_offline(first(), contract.labelled(), Shared(shared))
     written = shared.stat().st_mtime_ns
-    assert learn_offline(second, contract.labelled(), shared) > load_state(shared).values["seconds"]
+    assert learn_offline(second, contract.labelled(), Shared(shared)) > load_state(shared).values["seconds"]
     assert (second.encoders, shared.stat().st_mtime_ns) == (0, written)
     alone.fit_offline(contract.labelled())
     assert contract.name_of(second.state_dict()) == contract.name_of(alone.state_dict())
@@ -157,9 +157,9 @@ def test_the_first_half_is_taken_up_from_another_method_and_the_second_is_learne
 
 def test_a_method_without_halves_takes_up_the_first_half_of_another(tmp_path):
     whole, alone = contract.new("gcd"), contract.new("gcd")
-    learn_offline(in_two(), contract.labelled(), tmp_path / "shared")
+    learn_offline(in_two(), contract.labelled(), Shared(tmp_path / "shared"))
     labelled = contract.labelled()
-    learn_offline(whole, labelled, tmp_path / "shared")
+    learn_offline(whole, labelled, Shared(tmp_path / "shared"))
     alone.fit_offline(contract.labelled())
     assert contract.reads(labelled.images) == 0
     assert contract.name_of(whole.state_dict()) == contract.name_of(alone.state_dict())
@@ -167,7 +167,7 @@ def test_a_method_without_halves_takes_up_the_first_half_of_another(tmp_path):
 
 def test_with_nothing_shared_both_halves_are_learned_and_nothing_is_written(tmp_path):
     learner, alone = in_two(), in_two()
-    assert learn_offline(learner, contract.labelled(), None) > 0
+    assert learn_offline(learner, contract.labelled(), Shared()) > 0
     alone.fit_offline(contract.labelled())
     assert learner.encoders == 1
     assert contract.name_of(learner.state_dict()) == contract.name_of(alone.state_dict())

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from engine import feeds
+from lightning_fabric import Fabric
 from rich.console import Console
 
 from metagcd.data.rows import ArrayImages
@@ -86,13 +87,34 @@ images = Slow()
 print("ready", flush=True)
 sys.stdin.readline()
 found = banks.watched(Path({root!r}), images=images)
+if {share!r}:
+    banks.share(found, *{share!r})
 print(float(found.plain().double().sum()), sum(found.passed), flush=True)
 """
 
 
-def child(root: Path, *, pause: float) -> subprocess.Popen[str]:
+@dataclass(frozen=True)
+class Member:
+    """A Fabric that stands for one of several processes and does nothing else for them."""
+
+    fabric: Fabric
+    world_size: int
+    global_rank: int
+
+    def __getattr__(self, name):
+        return getattr(self.fabric, name)
+
+
+def share(found: Watched, count: int, own: int) -> None:
+    """Let the feed believe that it is one of several processes that share their batches."""
+    runtime = found.feed.runtime
+    member = Member(runtime.fabric, count, own)
+    found.feed = replace(found.feed, runtime=replace(runtime, fabric=member))
+
+
+def child(root: Path, *, pause: float, share: tuple[int, int] | None = None) -> subprocess.Popen[str]:
     """A process that fills the bank of 40 images, four at a time, once it is told to."""
-    code = CHILD.format(path=[str(Path(__file__).parents[1])], root=str(root), pause=pause)
+    code = CHILD.format(path=[str(Path(__file__).parents[1])], root=str(root), pause=pause, share=share)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     return subprocess.Popen([sys.executable, "-c", code], text=True, **pipes)
 

@@ -22,7 +22,7 @@ def written(folder, finished=3):
     for number, block in list(enumerate(blocks()[1]))[:finished]:
         files.write(LAYOUT, number, block)
     if finished == LAYOUT.blocks:
-        files.complete()
+        files.complete(LAYOUT)
     return files
 
 
@@ -45,7 +45,7 @@ def test_what_was_written_is_mapped_in_any_order_of_blocks(tmp_path):
     np.testing.assert_array_equal(files.mapped(LAYOUT), rows)
     assert files.layout(KEY) == files.layout() == LAYOUT
     assert not files.is_complete()
-    files.complete()
+    files.complete(LAYOUT)
     assert files.is_complete()
     assert files.layout(KEY) == LAYOUT
 

@@ -237,10 +237,10 @@ def test_a_digest_is_computed_again_only_when_the_trunk_has_changed(tmp_path):
     assert store.digest(encoder) == encoder.weights_digest
 
 
-def test_of_two_processes_one_fills_while_the_other_waits(tmp_path):
+def test_two_processes_that_need_the_same_bank_fill_it_together(tmp_path):
     with banks.child(tmp_path, pause=0.05) as one, banks.child(tmp_path, pause=0.05) as other:
         banks.go(one, other)
         said = [process.communicate(timeout=60)[0].split() for process in (one, other)]
     assert said[0][0] == said[1][0]
-    assert {int(passed) for _, passed in said} == {0, 41}
+    assert sum(int(passed) for _, passed in said) == 41  # every image once, and one to learn the shape
     assert banks.watched(tmp_path, images=banks.pixels(40)).plain().double().sum() == float(said[0][0])

@@ -7,7 +7,7 @@ from torch.autograd import grad, gradcheck
 from torch.nn.functional import scaled_dot_product_attention
 from torch.nn.utils.parametrizations import weight_norm
 
-from metagcd.models.functional import call, gradients, math_attention, parameters_of, sgd
+from metagcd.models.functional import Cut, beginning, call, curvature, gradients, math_attention, parameters_of, sgd
 from metagcd.models.head import ProjectionHead
 from metagcd.seeds import Seeds
 
@@ -151,3 +151,89 @@ def test_modules_with_other_methods_and_nested_names_are_called_as_functions() -
     module = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1)).double()
     zero = {name: torch.zeros_like(p) for name, p in parameters_of(module).items()}
     assert torch.equal(call(module, zero, features()), torch.zeros(6, 1, dtype=torch.float64))
+
+
+class Cubed(torch.autograd.Function):
+    """A cube without a derivative in forward mode."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * gradient
+
+
+def second_derivative_times(loss, parameters: dict[str, Tensor], direction: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return H v by differentiating the gradient."""
+    found = gradients(loss(parameters), parameters, create_graph=True)
+    return gradients(sum(((found[name] * direction[name]).sum() for name in found), torch.zeros(())), parameters)
+
+
+def moved(parameters: dict[str, Tensor]) -> dict[str, Tensor]:
+    generator = Seeds(3).torch("direction")
+    return {name: torch.randn(p.shape, dtype=p.dtype, generator=generator) for name, p in parameters.items()}
+
+
+@pytest.mark.parametrize("rows", [2, 6, 20])
+def test_curvature_is_the_derivative_of_the_gradient_along_a_direction(rows: int) -> None:
+    module, h = head(), features(rows)
+    parameters = parameters_of(module)
+
+    def loss(given) -> Tensor:
+        return loss_of(call(module, given, h))
+
+    found = curvature(loss, parameters, moved(parameters))
+    for name, wanted in second_derivative_times(loss, parameters, moved(parameters)).items():
+        torch.testing.assert_close(found[name], wanted, rtol=1e-9, atol=1e-12)
+        assert not found[name].requires_grad
+    assert all(parameter.grad is None for parameter in parameters.values())
+
+
+def test_curvature_of_an_operation_without_forward_mode_is_that_of_its_gradient() -> None:
+    parameters = {"x": torch.tensor([1.0, 2.0], dtype=torch.float64), "y": torch.ones(1, dtype=torch.float64)}
+    direction = {"x": torch.tensor([1.0, 3.0], dtype=torch.float64), "y": torch.ones(1, dtype=torch.float64)}
+    found = curvature(lambda given: Cubed.apply(given["x"]).sum() + given["y"].sum(), parameters, direction)
+    assert found["x"].tolist() == [6.0, 36.0]
+    assert found["y"].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_curvature_of_what_is_linear_or_does_not_depend_on_parameters_is_zero(weight: float) -> None:
+    def loss(given) -> Tensor:
+        return given["x"].sum() if weight else torch.ones(())
+
+    assert curvature(loss, {"x": torch.ones(2)}, {"x": torch.ones(2)})["x"].tolist() == [0.0, 0.0]
+
+
+def test_a_cut_is_made_good_for_part_by_part() -> None:
+    parameters = {"a": torch.tensor([0.5, -0.3], dtype=torch.float64), "b": torch.tensor(0.7, dtype=torch.float64)}
+    x, cuts, computed = torch.arange(10, dtype=torch.float64).view(5, 2) / 10, list[Cut](), []
+
+    def first_half(given, rows: Tensor) -> Tensor:
+        computed.append(len(rows))
+        return (rows @ given["a"]).sin() * given["b"]
+
+    def second_half(given, values: Tensor) -> Tensor:
+        return (values.outer(values) * given["b"]).exp().sum()
+
+    def whole(given) -> Tensor:
+        return second_half(given, first_half(given, x))
+
+    def cut(given) -> Tensor:
+        with torch.no_grad():
+            values = first_half(given, x)
+        start = beginning(values)
+        cuts.append(Cut(start, 2, tuple(lambda part=part: first_half(given, part) for part in x.split(2))))
+        return second_half(given, start)
+
+    leaves = {name: tensor.requires_grad_() for name, tensor in parameters.items()}
+    expected = second_derivative_times(whole, leaves, moved(parameters))
+    computed.clear()
+    found = curvature(cut, parameters, moved(parameters), cuts=cuts)
+    assert computed == [5, 2, 2, 1]
+    for name in expected:
+        torch.testing.assert_close(found[name], expected[name], rtol=1e-10, atol=1e-12)

@@ -10,9 +10,13 @@ from torch import Tensor
 from torch.autograd import grad, gradcheck, gradgradcheck
 from torch.func import functional_call, jacrev
 
-from metagcd.models import head as head_file
-from metagcd.models.head import Projection, ProjectionHead, unit_gram
+from metagcd.models import wide_layer
+from metagcd.models.head import Projection, ProjectionHead
+from metagcd.models.wide_layer import unit_gram, unit_products
 from metagcd.seeds import Seeds
+
+# torch's own, where forward mode is first used
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:FutureWarning")
 
 
 def head(seed: int = 0, **sizes: int) -> ProjectionHead:
@@ -94,8 +98,11 @@ def test_the_derivatives_agree_with_finite_differences(rows: int) -> None:
     def similarity(h: Tensor, *parameters: Tensor) -> Tensor:
         return functional_call(Similarity(module), {f"head.{n}": p for n, p in zip(names, parameters, strict=True)}, h)
 
-    assert gradcheck(similarity, (h, *trained(module)))
-    assert gradgradcheck(similarity, (h, *trained(module)))
+    inputs = (h, *trained(module))
+    assert gradcheck(similarity, inputs)
+    assert gradcheck(similarity, inputs, check_forward_ad=True, fast_mode=True)
+    assert gradgradcheck(similarity, inputs)
+    assert gradgradcheck(similarity, inputs, check_fwd_over_rev=True, fast_mode=True)
 
 
 class Similarity(torch.nn.Module):
@@ -218,13 +225,23 @@ def test_the_gram_matrix_is_the_product_of_unit_rows_however_it_is_cut(
         w = v / v.norm(dim=1, keepdim=True)
         return w.T @ w
 
-    monkeypatch.setattr(head_file, "ROWS", rows)
+    monkeypatch.setattr(wide_layer, "ROWS", rows)
     assert torch.allclose(unit_gram(v), product(v), rtol=1e-14)
-    assert gradcheck(unit_gram, (v,))
-    assert gradgradcheck(unit_gram, (v,))
+    assert gradcheck(unit_gram, (v,), check_forward_ad=True)
+    assert gradgradcheck(unit_gram, (v,), check_fwd_over_rev=True)
     by_function = jacrev(jacrev(lambda v: unit_gram(v).square().sum()))(v.detach())
     by_product = jacrev(jacrev(lambda v: product(v).square().sum()))(v.detach())
     assert torch.allclose(by_function, by_product)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 100])
+def test_the_products_are_those_of_unit_rows_however_they_are_cut(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    v, b = features(6).requires_grad_(), features(3, seed=2).requires_grad_()
+    w = v / v.norm(dim=1, keepdim=True)
+    monkeypatch.setattr(wide_layer, "ROWS", rows)
+    assert torch.allclose(unit_products(v, b), b @ w.T @ w @ b.T, rtol=1e-12)
+    assert gradcheck(unit_products, (v, b), check_forward_ad=True)
+    assert gradgradcheck(unit_products, (v, b), check_fwd_over_rev=True)
 
 
 def test_under_mixed_precision_the_gram_matrix_keeps_its_own() -> None:

@@ -114,5 +114,8 @@ def _one_line(text: str) -> str:
 
 
 def _fail(text: str, code: int) -> None:
-    print(f"metagcd: {text}", file=sys.stderr)
+    from metagcd.engine.processes import speaks
+
+    if speaks():  # of processes that fail alike, one tells
+        print(f"metagcd: {text}", file=sys.stderr)
     raise SystemExit(code)

@@ -50,6 +50,7 @@ def run(
     split: str = "",
     data_root: str = "",
     device: Literal["auto", "cpu", "cuda"] = "auto",
+    devices: int = 1,
     precision: Literal["32-true", "bf16-mixed"] = "32-true",
     threads: int = 2,
     save_every: float = 1.0,
@@ -73,8 +74,9 @@ def run(
         split: A manifest of `metagcd split`, to be used instead of drawing one.
         data_root: Folder of published data sets; empty: METAGCD_DATA, else ~/.cache/metagcd/data.
         device: Where to train.
+        devices: Processes that train together on this machine, one per device; docs/distributed.md.
         precision: Of training; bf16-mixed for graphics processors that have it.
-        threads: Threads that read images ahead.
+        threads: Threads that read images ahead, in every process.
         save_every: Minutes between two saves of training under way.
         keep: Saved states of a stage that stay; when the newest is damaged, the one before it is gone on from.
         tensorboard: Write event files for TensorBoard beside seed-N/metrics.jsonl.
@@ -92,6 +94,7 @@ def run(
 
     from metagcd.cli.results import show
     from metagcd.data.root import VARIABLE
+    from metagcd.engine.processes import speaks
     from metagcd.experiment.run import Hardware
     from metagcd.results import to_json, upright_table
 
@@ -102,6 +105,7 @@ def run(
         chosen = replace(chosen, split=split)
     hardware = Hardware(
         device=device,
+        devices=devices,
         precision=precision,
         threads=threads,
         save_every=60 * save_every,
@@ -114,6 +118,8 @@ def run(
     )
     place = Path(directory) if directory else _own_directory(config) or _directory(chosen, Path(root))
     results = _carried_out(chosen, place, quiet=quiet or json, hardware=hardware)
+    if not speaks():
+        return
     if json:
         print(to_json(results.rows), end="")
     else:

@@ -34,6 +34,7 @@ def suite(
     output: str = "",
     data_root: str = "",
     device: Literal["auto", "cpu", "cuda"] = "auto",
+    devices: int = 1,
     precision: Literal["32-true", "bf16-mixed"] = "32-true",
     threads: int = 2,
     published: bool = False,
@@ -59,8 +60,9 @@ def suite(
         output: Folder of the table and the figure; below the root when left out.
         data_root: Folder of published data sets; empty: METAGCD_DATA, else ~/.cache/metagcd/data.
         device: Where to train.
+        devices: Processes that train together on this machine, one per device; docs/distributed.md.
         precision: Of training; bf16-mixed for graphics processors that have it.
-        threads: Threads that read images ahead.
+        threads: Threads that read images ahead, in every process.
         published: Show the numbers that the paper prints too, in lines of their own.
         dry_run: Say what would be run, and what it may cost, and run nothing.
         quiet: Show no progress.
@@ -71,11 +73,11 @@ def suite(
     from metagcd.cli.results import show
     from metagcd.config import settings
     from metagcd.data.root import VARIABLE
+    from metagcd.engine.processes import speaks
     from metagcd.experiment.run import Hardware
     from metagcd.experiment.suite import Choices, load_suite
     from metagcd.experiment.suite_plan import plan, plan_table
     from metagcd.experiment.suite_run import run_suite
-    from metagcd.experiment.tables import View
     from metagcd.progress import terminal_progress
 
     if data_root:
@@ -92,13 +94,14 @@ def suite(
     if dry_run:
         show(plan_table(chosen, plan(chosen, Path(root))))
         return
-    hardware = Hardware(device=device, precision=precision, threads=threads)
+    hardware = Hardware(device=device, devices=devices, precision=precision, threads=threads)
     try:
         results = run_suite(chosen, root=root, hardware=hardware, progress=terminal_progress(quiet=quiet))
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt("Interrupted. The same command goes on.") from interrupt
-    folder = Path(output) if output else Path(root) / "suites" / chosen.folder
-    _deliver(chosen, results, View(partition=partition, readout=readout), published=published, folder=folder)
+    if speaks():
+        folder = Path(output) if output else Path(root) / "suites" / chosen.folder
+        _deliver(chosen, results, View(partition=partition, readout=readout), published=published, folder=folder)
 
 
 def _deliver(suite: "Suite", results: "SuiteResults", view: "View", *, published: bool, folder: "Path") -> None:

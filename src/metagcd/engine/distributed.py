@@ -9,17 +9,20 @@ other, and each is the derivative of the other, so that derivatives of any order
 - `total`, parted to shared, sums over processes; its derivative does nothing.
 """
 
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from jaxtyping import Float, Float32
 from torch import Tensor, distributed, nn
+from torch.autograd.forward_ad import make_dual, unpack_dual
 from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPrivateUsage]
 
+from metagcd.engine.processes import among_others
 from metagcd.engine.runtime import Precision, fabric_on
 from metagcd.errors import InputError
 from metagcd.models.functional import call, parameters_of
@@ -27,6 +30,8 @@ from metagcd.types import Array
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,33 @@ def ranks_of(fabric: "Fabric") -> Ranks:
 
 
 def launched(device: str = "auto", *, precision: Precision = "32-true") -> "Fabric":
-    """Return the Fabric of the processes that `torchrun` started, one per device, or of this one where it did not."""
-    if "TORCHELASTIC_RUN_ID" not in os.environ:
+    """Return the Fabric of the processes that were started together, one per device, or of one by itself."""
+    if not among_others():
         return fabric_on(device, precision=precision)
     here, everywhere = (int(os.environ[name]) for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"))
     fabric = fabric_on(device, devices=here, nodes=everywhere // here, precision=precision)
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it would announce every process
     fabric.launch()
     return fabric
+
+
+def of_first(fabric: "Fabric", work: Callable[[], T]) -> T:
+    """Return to all processes what the work returns in the first, which alone does it; its InputError is raised in all.
+
+    So what is read, or decided by what lies on a disk, is the same for all, even if they do not share that disk.
+    """
+    if fabric.world_size == 1:
+        return work()
+    outcome: tuple[T | None, str | None] = (None, None)
+    if fabric.is_global_zero:
+        try:
+            outcome = work(), None
+        except InputError as error:
+            outcome = None, str(error)
+    found, refusal = fabric.broadcast(outcome)
+    if refusal is not None:
+        raise InputError(refusal)
+    return found  # type: ignore[return-value]
 
 
 def through(
@@ -105,12 +130,12 @@ def joined(
 
 def spread(shared: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Return the same tensors for use in the part of a computation that differs between processes."""
-    return _Spread.apply(*shared)  # type: ignore[no-any-return]
+    return _linear(_Spread.apply, shared)
 
 
 def total(parted: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Return the sum of each tensor over all processes."""
-    return _Total.apply(*parted)  # type: ignore[no-any-return]
+    return _linear(_Total.apply, parted)
 
 
 def average(shared: Sequence[Tensor], ranks: Ranks) -> None:
@@ -123,6 +148,18 @@ def average(shared: Sequence[Tensor], ranks: Ranks) -> None:
         with torch.no_grad():
             for tensor, summed in zip(shared, _summed(shared), strict=True):
                 tensor.copy_(summed / ranks.count)
+
+
+def _linear(operation: Callable[..., Any], tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Apply a linear operation, and in forward mode to the derivatives along the direction as well."""
+    found = [unpack_dual(tensor) for tensor in tensors]
+    values = operation(*(one.primal for one in found))
+    moving = [place for place, one in enumerate(found) if one.tangent is not None]
+    if not moving:
+        return values
+    with torch.no_grad():  # of a derivative in forward mode no other is taken
+        dots = dict(zip(moving, operation(*(found[place].tangent for place in moving)), strict=True))
+    return tuple(make_dual(value, dots[place]) if place in dots else value for place, value in enumerate(values))
 
 
 class _Spread(torch.autograd.Function):

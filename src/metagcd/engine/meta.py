@@ -6,6 +6,7 @@ Everything here is a function of parameters: nothing is changed in place, no mod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, Literal, TypeVar
 
 import torch
@@ -13,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from metagcd.errors import InputError
-from metagcd.models.functional import gradients, math_attention
+from metagcd.models.functional import Cut, curvature, gradients, math_attention
 
 Parameters = Mapping[str, Tensor]
 Loss = Float[Tensor, ""]
@@ -62,10 +63,6 @@ class _Place:
     parameters: dict[str, Tensor]
     velocity: dict[str, Tensor]
 
-    @property
-    def tensors(self) -> tuple[Tensor, ...]:
-        return (*self.parameters.values(), *self.velocity.values())
-
     def leaf(self) -> "_Place":
         """Return the same place as a new beginning of differentiation."""
         fresh = [{name: t.detach().requires_grad_() for name, t in d.items()} for d in (self.parameters, self.velocity)]
@@ -80,16 +77,19 @@ def adapt(problem: Bilevel[T], parameters: Parameters, loop: InnerLoop) -> dict[
     return {name: tensor.detach() for name, tensor in place.parameters.items()}
 
 
-def meta_gradient(problem: Bilevel[T], parameters: Parameters, loop: InnerLoop) -> tuple[Loss, dict[str, Tensor]]:
+def meta_gradient(
+    problem: Bilevel[T], parameters: Parameters, loop: InnerLoop, *, cuts: list[Cut] | None = None
+) -> tuple[Loss, dict[str, Tensor]]:
     """Return the outer loss of the adapted parameters, and its gradient for the parameters before the adaptation.
 
-    With `recompute` the graph of one step exists at a time; what is kept per step is one copy of the parameters.
+    With `recompute` the graph of one loss exists at a time; what is kept per step is one copy of the parameters.
     It gives the same gradient as keeping every graph, provided that a loss has one value for the same arguments.
+    Into `cuts` an inner loss may put where it was computed in parts.
     """
     # Only the plain products of attention have a second derivative.
     with math_attention() if loop.order == 2 else nullcontext():
         if loop.order == 2 and loop.recompute:
-            return _backwards(problem, parameters, loop)
+            return _backwards(problem, parameters, loop, cuts)
         start = place = _start(parameters, loop)
         for batch in problem.batches:
             place = _step(problem, place, batch, loop, create_graph=loop.order == 2)
@@ -98,21 +98,32 @@ def meta_gradient(problem: Bilevel[T], parameters: Parameters, loop: InnerLoop) 
         return loss.detach(), gradients(loss, start.parameters if loop.order == 2 else place.parameters)
 
 
-def _backwards(problem: Bilevel[T], parameters: Parameters, loop: InnerLoop) -> tuple[Loss, dict[str, Tensor]]:
+def _backwards(
+    problem: Bilevel[T], parameters: Parameters, loop: InnerLoop, cuts: list[Cut] | None
+) -> tuple[Loss, dict[str, Tensor]]:
     """Walk to the end, then carry the gradient back through one step at a time."""
     places = [_start(parameters, loop)]
     for batch in problem.batches:
         places.append(_step(problem, places[-1], batch, loop).leaf())
     place = places.pop()
     loss = problem.outer(place.parameters)
-    carried = (*gradients(loss, place.parameters).values(), *map(torch.zeros_like, place.velocity.values()))
+    carried = gradients(loss, place.parameters)
+    of_velocity = {name: torch.zeros_like(tensor) for name, tensor in place.velocity.items()}
+    del place
     for batch in reversed(problem.batches):
-        place = places.pop()
-        following = _step(problem, place, batch, loop, create_graph=True)
-        carried = torch.autograd.grad(
-            following.tensors, place.tensors, carried, allow_unused=True, materialize_grads=True
-        )
-    return loss.detach(), dict(zip(place.parameters, carried, strict=False))
+        here = places.pop().parameters
+        # A step is velocity' = momentum velocity + gradient, parameters' = parameters - rate velocity'.
+        direction = {n: of_velocity[n] - loop.rate * c for n, c in carried.items()} if of_velocity else carried
+        turned = curvature(partial(_of_batch, problem, batch), here, direction, cuts=cuts)
+        with torch.no_grad():
+            for name, tensor in carried.items():
+                tensor.add_(turned.pop(name), alpha=1.0 if of_velocity else -loop.rate)
+        of_velocity = {n: loop.momentum * d for n, d in direction.items()} if of_velocity else {}
+    return loss.detach(), carried
+
+
+def _of_batch(problem: Bilevel[T], batch: T, parameters: Parameters) -> Loss:
+    return problem.inner(parameters, batch)
 
 
 def _start(parameters: Parameters, loop: InnerLoop) -> _Place:

@@ -92,6 +92,10 @@ class MetaPlan:
         """Return the outer updates of all tasks."""
         return self.tasks * self.sessions
 
+    def warms_up_after(self, updates: int) -> bool:
+        """Say whether a warm-up follows this many outer updates."""
+        return updates % self.sessions == 0 and self.warmups[1].amount > 0
+
     def validates_after(self, updates: int) -> bool:
         """Say whether a validation follows this many outer updates."""
         every = self.validation.every_tasks

@@ -53,7 +53,8 @@ class MetaWork:
 
     def classes(self, rows: Int[Array, " b"]) -> Classes:
         """Return the labels of some of the images."""
-        return torch.as_tensor(self.labels[rows].astype(np.int64), device=self.feed.runtime.fabric.device)
+        classes = torch.from_numpy(self.labels[rows].astype(np.int64))
+        return classes.to(self.feed.runtime.fabric.device, non_blocking=True)  # waiting for it would be of no use
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,7 +1,7 @@
 """Meta-training: an initialisation learned on pseudo sequences of sessions (Algorithm 1)."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,12 +12,13 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from metagcd.engine.checkpoint import State, restore_training, training_state
-from metagcd.engine.distributed import average
+from metagcd.engine.distributed import average, of_first
 from metagcd.engine.feed import Batch
+from metagcd.engine.finite import CHECK_EVERY, Moment, Watch
 from metagcd.engine.meta import Parameters, meta_gradient
 from metagcd.engine.meta_task import MetaWork, Sitting, Task, draw_task, sit
 from metagcd.engine.meta_validation import Plateau, divided, plateau_of, validation_loss
-from metagcd.engine.training import CHECK_EVERY, Moment, make_optimiser, rate_at, require_finite, set_rate, train
+from metagcd.engine.training import make_optimiser, rate_at, set_rate, train
 from metagcd.models.functional import parameters_of
 
 STAGE = "meta"
@@ -28,14 +29,15 @@ class _Done:
     """What an outer update tells."""
 
     images: int
-    loss: float
+    loss: Tensor
     rate: float
-    norm: float | None
-    """Of the gradient, where it is clipped."""
+    norm: Tensor
+    """Of the gradient."""
+    clipped: bool
 
     @property
-    def values(self) -> dict[str, float | None]:
-        return {"loss": self.loss, "rate": self.rate, "gradient_norm": self.norm}
+    def values(self) -> dict[str, float | Tensor | None]:
+        return {"loss": self.loss, "rate": self.rate, "gradient_norm": self.norm if self.clipped else None}
 
 
 def meta_train(work: MetaWork) -> None:
@@ -46,24 +48,30 @@ def meta_train(work: MetaWork) -> None:
     plan, runtime = work.plan, work.feed.runtime
     trained, held_out = divided(work)
     optimiser = make_optimiser([p for p in work.network.parameters() if p.requires_grad], plan.outer.descent)
-    found = runtime.keeper.find(STAGE)
+    found = of_first(runtime.fabric, partial(runtime.keeper.find, STAGE))
     step = restore_training(found, work.network, optimiser) if found is not None else 0
     plateau = plateau_of(found, plan.validation.patience)
+    watch, moment = Watch(runtime.fabric.device), _moment(trained)
     with runtime.progress.bar(STAGE, plan.updates) as bar, runtime.metrics.course(STAGE, step) as course:
         bar.advance(step)
         while step < plan.updates and not plateau.reached:
             for done in _rest_of_task(trained, optimiser, step):
                 step += 1
                 bar.advance()
-                bar.note(f"loss {done.loss:.3f}")
                 course.saw(done.images)
-                validated = None
-                if plan.validates_after(step):
-                    validated = validation_loss(held_out)
-                    plateau = plateau.after(validated)
-                if validated is not None or (step - 1) % CHECK_EVERY == 0 or step == plan.updates:
+                watch.saw(step - 1, done.loss, done.norm)
+                validating, due, last = plan.validates_after(step), runtime.keeper.due(STAGE), step == plan.updates
+                told = validating or (step - 1) % CHECK_EVERY == 0 or last
+                if due or validating or last or plan.warms_up_after(step):
+                    watch.saw_all(step - 1, work.network.parameters())
+                if due or told or plan.warms_up_after(step):
+                    moment.require(watch)
+                    bar.note(f"loss {float(done.loss):.3f}")
+                validated = validation_loss(held_out) if validating else None
+                plateau = plateau if validated is None else plateau.after(validated)
+                if told:
                     course.tell(step - 1, validation_loss=validated, **done.values)
-                if runtime.keeper.due(STAGE):
+                if due:
                     runtime.keeper.keep(STAGE, _state(work, optimiser, step, plateau))
     runtime.keeper.keep(STAGE, _state(work, optimiser, step, plateau))
 
@@ -103,24 +111,30 @@ def _outer_update(work: MetaWork, optimiser: Optimizer, task: Task, place: int) 
         parameter.grad = gradient[name]
     clip = math.inf if plan.outer.clip is None else plan.outer.clip
     norm = torch.nn.utils.clip_grad_norm_(list(parameters.values()), clip)
-    batches = (*sitting.unlabelled, sitting.judged)
-    for value in (loss, norm):
-        require_finite(float(value), batches, Moment(STAGE, step, plan.outer.rate), keeper=work.feed.runtime.keeper)
     set_rate(optimiser, rate_at(plan.outer.descent, step, plan.updates))
     optimiser.step()
     images = len(sitting.judged.rows) + sum(len(batch.rows) for batch in sitting.unlabelled)
     rate = rate_at(plan.outer.descent, step, plan.updates)
-    return _Done(images, float(loss), rate, None if plan.outer.clip is None else float(norm))
+    return _Done(images, loss, rate, norm, clipped=plan.outer.clip is not None)
+
+
+def _moment(work: MetaWork) -> Moment:
+    def batches(step: int) -> Sequence[Batch]:
+        number, place = divmod(step, work.plan.sessions)
+        sitting = sit(work, draw_task(work, number), place)
+        return (*sitting.unlabelled, sitting.judged)
+
+    return Moment(STAGE, work.plan.outer.rate, work.feed.runtime.keeper, batches)
 
 
 def _meta_gradient(work: MetaWork, sitting: Sitting, parameters: Parameters) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return the outer loss and its gradient; of first order, in parts where memory asks for it.
+    """Return the outer loss and its gradient, computed in parts where memory asks for it.
 
-    Note: of second order the derivative of a gradient holds all views at once, so parts would not help.
+    Note: where the graphs of all inner updates are kept (`recompute = false`), parts would not help.
     """
     inner, runtime = work.plan.inner, work.feed.runtime
-    compute = partial(meta_gradient, sitting.problem(work.objectives), parameters, inner)
-    if inner.order == 2:
+    compute = partial(meta_gradient, sitting.problem(work.objectives), parameters, inner, cuts=runtime.micro.cuts)
+    if inner.order == 2 and not inner.recompute:
         return compute()
     views = max(len(batch.tokens) for batch in (*sitting.unlabelled, sitting.judged))
     return runtime.micro.attempt(compute, work.feed.encoder.tail, views=views, runtime=runtime)

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from metagcd.engine.checkpoint import State
 from metagcd.engine.meta import adapt
@@ -59,11 +61,15 @@ def divided(work: MetaWork) -> tuple[MetaWork, MetaWork]:
 
 def validation_loss(work: MetaWork) -> float:
     """Return the mean outer loss after adaptation, over the sessions of the same few pseudo sequences each time."""
-    losses: list[float] = []
+    losses: list[Tensor] = []
     parameters = parameters_of(work.network)
     for number in range(work.plan.validation.tasks):
         task = draw_task(work, number, purpose="validation")
         for place in range(work.plan.sessions):
             problem = sit(work, task, place).problem(work.objectives)
-            losses.append(float(problem.outer(adapt(problem, parameters, work.plan.inner))))
-    return work.feed.runtime.fabric.broadcast(float(np.mean(losses)))  # processes that share the work end it together
+            adapted = adapt(problem, parameters, work.plan.inner)
+            with torch.no_grad():
+                losses.append(problem.outer(adapted))
+    return work.feed.runtime.fabric.broadcast(
+        float(torch.stack(losses).double().mean())
+    )  # processes that share the work end it together

@@ -2,21 +2,25 @@
 
 A contrastive loss compares every view with every other, so its batch cannot be divided. What takes memory is the tail,
 which treats every view by itself: of a part nothing is kept but its features, and the rest is computed anew on the way
-back (gradient checkpointing). Loss and gradient are those of the whole batch up to rounding.
+back (gradient checkpointing; in forward mode, by a cut that `curvature` makes good for). Loss, gradient and second
+derivatives are those of the whole batch up to rounding.
 """
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.forward_ad import unpack_dual
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPrivateUsage]
 from torch.utils.checkpoint import checkpoint
 
 from metagcd.errors import InputError
+from metagcd.models.functional import Cut, beginning
 
 if TYPE_CHECKING:
     from metagcd.engine.runtime import Runtime
@@ -30,6 +34,8 @@ class MicroBatch:
 
     size: int | None = None
     """None: all of a batch."""
+    cuts: list[Cut] = field(default_factory=list[Cut], repr=False)
+    """Where a second-order update was computed in parts, for `curvature`, which takes them away."""
 
     def __post_init__(self) -> None:
         """Refuse a part without views."""
@@ -45,7 +51,7 @@ class MicroBatch:
         """
         while True:
             try:
-                with in_parts(tail, self.size):
+                with in_parts(tail, self.size, self.cuts):
                     return work()
             except torch.OutOfMemoryError:
                 present = min(self.size or views, views)
@@ -59,8 +65,12 @@ class MicroBatch:
 
 
 @contextmanager
-def in_parts(tail: nn.Module, size: int | None) -> Generator[None]:
-    """Let the tail take larger batches in parts of this size, for as long as the context lasts."""
+def in_parts(tail: nn.Module, size: int | None, cuts: list[Cut]) -> Generator[None]:
+    """Let the tail take larger batches in parts of this size, for as long as the context lasts.
+
+    Where parameters have a derivative along a direction, all parts but the first go into `cuts`.
+    """
+    cuts.clear()
     if size is None or not _separable(tail):
         yield
         return
@@ -77,12 +87,17 @@ def in_parts(tail: nn.Module, size: int | None) -> Generator[None]:
         if not waiting:
             return None
         # By value: when a part is computed anew, other parameters may stand in the module (`functional_call`).
-        parameters = dict(module.named_parameters())
-        rest = [
-            checkpoint(functional_call, module, parameters, (part,), use_reentrant=False)
-            for part in waiting.pop().split(size)
-        ]
-        return torch.cat([first, *rest])
+        parameters: dict[str, Tensor] = dict(module.named_parameters())
+        rest = waiting.pop().split(size)
+        if any(unpack_dual(parameter).tangent is not None for parameter in parameters.values()):
+            parts = tuple(partial(functional_call, module, parameters, (part,)) for part in rest)
+            with torch.no_grad():
+                computed = torch.cat([part() for part in parts])
+            values = beginning(computed)
+            cuts.append(Cut(values, size, parts))
+            return torch.cat([first, values])
+        found = [checkpoint(functional_call, module, parameters, (part,), use_reentrant=False) for part in rest]
+        return torch.cat([first, *found])
 
     handles = tail.register_forward_pre_hook(take_first), tail.register_forward_hook(take_rest)
     try:

@@ -13,9 +13,11 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from metagcd.engine.capture import Captured
-from metagcd.engine.checkpoint import Keeper, State, restore_training, training_state
-from metagcd.engine.distributed import average
+from metagcd.engine.checkpoint import State, restore_training, training_state
+from metagcd.engine.distributed import average, of_first
 from metagcd.engine.feed import Batch, Feed
+from metagcd.engine.finite import CHECK_EVERY, Moment, Watch
+from metagcd.engine.runtime import Runtime
 from metagcd.errors import InputError
 from metagcd.models.compiling import compiled
 
@@ -26,7 +28,6 @@ Unit = Literal["update", "epoch"]
 Objective = Callable[[Batch], Float[Tensor, ""]]
 Outcome = tuple[Float[Tensor, ""], Float[Tensor, ""] | None]
 """The loss of an update, and the norm of the gradient where it is clipped."""
-CHECK_EVERY = 20  # Reading a loss waits for the device, so not at every step.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,13 +86,13 @@ def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage,
     captured = capturable and runtime.capture and feed.ranks.count == 1
     parameters = [parameter for parameter in trained.parameters() if parameter.requires_grad]
     optimiser = make_optimiser(parameters, stage.optimisation, captured=captured)
-    first = _resumed(stage, runtime.keeper, trained, optimiser)
+    first = _resumed(stage, runtime, trained, optimiser)
     trained.train()
     update: Callable[[Batch], Outcome] = partial(
         _update, objective, parameters=parameters, optimiser=optimiser, feed=feed, clip=stage.optimisation.clip
     )
-    if captured:
-        update = Captured(update, may_capture=lambda: runtime.micro.size is None)
+    update = Captured(update, may_capture=lambda: runtime.micro.size is None) if captured else update
+    watch, moment = Watch(runtime.fabric.device), _moment(feed, stage)
     with (
         _compiled_tail(feed, captured=captured),
         runtime.progress.bar(stage.name, total) as bar,
@@ -103,13 +104,14 @@ def train(trained: nn.Module, objective: Objective, *, feed: Feed, stage: Stage,
             set_rate(optimiser, rate_at(stage.optimisation, step, total))
             loss, norm = update(batch)
             course.saw(len(batch.rows))
-            due, told = runtime.keeper.due(stage.name), step % CHECK_EVERY == 0 or step == total - 1
-            if due or told:
-                value = float(loss)
-                bar.note(f"loss {value:.3f}")
-                moment = Moment(stage.name, step, stage.optimisation.rate)
-                require_finite(value, (batch,), moment, keeper=runtime.keeper)
-            if told:
+            watch.saw(step, loss)
+            due, last = runtime.keeper.due(stage.name), step == total - 1
+            if due or last:
+                watch.saw_all(step, parameters)
+            if due or last or step % CHECK_EVERY == 0:
+                moment.require(watch)
+                bar.note(f"loss {float(loss):.3f}")
+            if last or step % CHECK_EVERY == 0:
                 course.tell(step, loss=loss, rate=rate_at(stage.optimisation, step, total), gradient_norm=norm)
             bar.advance()
             if due:
@@ -132,7 +134,7 @@ def _update(
     work = partial(_backward, objective, batch, optimiser=optimiser, fabric=runtime.fabric)
     loss = runtime.micro.attempt(work, feed.encoder.tail, views=len(batch.tokens), runtime=runtime)
     average([p.grad for p in parameters if p.grad is not None], feed.ranks)
-    norm = _clip(parameters, clip)
+    norm = None if clip is None else torch.nn.utils.clip_grad_norm_(parameters, clip)
     optimiser.step()
     return loss, norm
 
@@ -144,6 +146,13 @@ def _compiled_tail(feed: Feed, *, captured: bool) -> AbstractContextManager[None
     return compiled(feed.encoder.tail, runtime.progress) if wanted else nullcontext()
 
 
+def _moment(feed: Feed, stage: Stage) -> Moment:
+    def batches(step: int) -> Sequence[Batch]:
+        return tuple(feed.training(batch=stage.optimisation.batch, first=step, last=step + 1))
+
+    return Moment(stage.name, stage.optimisation.rate, feed.runtime.keeper, batches)
+
+
 def _backward(objective: Objective, batch: Batch, *, optimiser: Optimizer, fabric: "Fabric") -> Float[Tensor, ""]:
     """Leave the gradient of the loss in the parameters, and nothing of an earlier attempt; return the loss."""
     optimiser.zero_grad()
@@ -151,11 +160,6 @@ def _backward(objective: Objective, batch: Batch, *, optimiser: Optimizer, fabri
         loss = objective(batch)
     fabric.backward(loss)
     return loss.detach()
-
-
-def _clip(parameters: list[nn.Parameter], norm: float | None) -> Float[Tensor, ""] | None:
-    """Bound the norm of the gradient; return what it was."""
-    return None if norm is None else torch.nn.utils.clip_grad_norm_(parameters, norm)
 
 
 def make_optimiser(parameters: list[nn.Parameter], config: Optimisation, *, captured: bool = False) -> Optimizer:
@@ -191,33 +195,8 @@ def set_rate(optimiser: Optimizer, rate: float) -> None:
             group["lr"] = rate
 
 
-@dataclass(frozen=True)
-class Moment:
-    """Where a stage stands: what to name when its loss is no number."""
-
-    stage: str
-    step: int
-    rate: float
-
-
-def require_finite(value: float, batches: Sequence[Batch], moment: Moment, *, keeper: Keeper) -> None:
-    """Raise if a loss is not a number, and save the batches it was computed on where the stage keeps its state."""
-    if math.isfinite(value):
-        return
-    tensors: dict[str, Tensor] = {}
-    for number, batch in enumerate(batches):
-        tensors |= {f"{number}.rows": torch.from_numpy(batch.rows), f"{number}.tokens": batch.tokens}
-    name = f"{moment.stage}-not-finite"
-    keeper.keep(name, State(tensors, {"step": moment.step, "value": str(value)}))
-    saved = "" if keeper.folder is None else f" Its images are in {keeper.folder / name}.safetensors."
-    raise InputError(
-        f"The loss of stage `{moment.stage}` is {value} at update {moment.step}; "
-        f"try a lower `rate` (now {moment.rate}) or set `clip`.{saved}"
-    )
-
-
-def _resumed(stage: Stage, keeper: Keeper, trained: nn.Module, optimiser: Optimizer) -> int:
-    found = keeper.find(stage.name)
+def _resumed(stage: Stage, runtime: Runtime, trained: nn.Module, optimiser: Optimizer) -> int:
+    found = of_first(runtime.fabric, partial(runtime.keeper.find, stage.name))
     if found is None or found.values.get("number", 0) != stage.number:
         return 0
     return restore_training(found, trained, optimiser)

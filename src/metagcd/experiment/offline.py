@@ -3,17 +3,22 @@
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from metagcd.config import to_mapping
 from metagcd.engine.checkpoint import State, load_state, save_state
+from metagcd.engine.distributed import of_first
+from metagcd.engine.runtime import processor
 from metagcd.methods.learner import Learner, LearnsInTwo
 from metagcd.models.encoder import tensors_digest
 from metagcd.types import LabelledSet
 
 if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
     from metagcd.experiment.config import RunConfig
     from metagcd.experiment.trial import Trial
     from metagcd.methods.learner import Setting
@@ -37,17 +42,34 @@ class SharesOffline(Protocol):
         ...
 
 
-def learn_offline(learner: Learner, labelled: LabelledSet, shared: Path | None) -> float:
-    """Learn session 0, or take up as much of it as lies in the shared place; return the seconds that all of it took."""
+@dataclass(frozen=True)
+class Shared:
+    """Where what runs share of session 0 lies, if it is shared, and the processes that learn it together."""
+
+    file: Path | None = None
+    fabric: "Fabric" = field(default_factory=processor)
+
+    def find(self) -> State | None:
+        """Return what lies there, to every process what the first one found."""
+        file = self.file
+        return of_first(self.fabric, lambda: load_state(file) if file is not None and file.exists() else None)
+
+    def keep(self, state: State) -> None:
+        """Put the state there."""
+        if self.file is not None and self.fabric.is_global_zero:
+            save_state(self.file, state)
+
+
+def learn_offline(learner: Learner, labelled: LabelledSet, shared: Shared) -> float:
+    """Learn session 0, of which what lies in the shared place is taken up; return the seconds that it all took."""
     halves = isinstance(learner, LearnsInTwo)
-    if shared is not None and shared.exists():
-        state = load_state(shared)
+    state = shared.find()
+    if state is not None:
         (learner.load_encoder_state if halves else learner.load_state_dict)(state.tensors)
     else:
         seconds = _seconds(learner.fit_encoder if halves else learner.fit_offline, labelled)
         state = State(learner.encoder_state() if halves else learner.state_dict(), {"seconds": seconds})
-        if shared is not None:
-            save_state(shared, state)
+        shared.keep(state)
     seconds = float(state.values["seconds"])
     return seconds + _seconds(learner.finish_offline, labelled) if halves else seconds
 

@@ -3,7 +3,9 @@
 import json
 import shutil
 import time
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from metagcd.config import from_toml, to_toml
@@ -11,19 +13,21 @@ from metagcd.data import SOURCES, Dataset, load
 from metagcd.data.rows import select
 from metagcd.data.skipped import write_skipped_csv
 from metagcd.engine.checkpoint import State, load_state, save_state
+from metagcd.engine.distributed import of_first
 from metagcd.engine.metrics import require_tensorboard
+from metagcd.engine.processes import speaks, together
 from metagcd.errors import InputError
 from metagcd.experiment.config import RunConfig
-from metagcd.experiment.offline import learn_offline, shared_state
+from metagcd.experiment.offline import Shared, learn_offline, shared_state
 from metagcd.experiment.scoring import Examination, chosen_readouts, keep_predictions, read_off, score
 from metagcd.experiment.trial import Hardware, Trial
 from metagcd.methods import METHODS
 from metagcd.methods.learner import Learner
 from metagcd.models.encoder import WeightsRecord
-from metagcd.progress import Progress
+from metagcd.progress import Progress, terminal_progress
 from metagcd.protocol import Protocol, read_manifest, split, write_manifest
 from metagcd.results import Row, Table, session_table
-from metagcd.runs import locked, open_run, read_text, write_atomic
+from metagcd.runs import existing_run, locked, open_run, read_text, write_atomic
 from metagcd.types import LabelledSet, UnlabelledSet
 
 
@@ -54,20 +58,41 @@ def run(
     """Run the configuration, or finish the run of it that was begun; return its rows.
 
     The run directory is `directory`, or below `root` under a name that the configuration determines.
-    `data` takes the place of what `config.source` would load.
+    `data` takes the place of what `config.source` would load. Hardware with several `devices` starts a process for
+    each, of which the first writes.
     """
     hardware, progress = hardware or Hardware(), progress or Progress()
     if hardware.tensorboard:
         require_tensorboard()
     path = Path(directory) if directory is not None else Path(root) / f"{config.title}-{config.digest}"
+    if hardware.to_be_started:
+        hardware.require_devices()
+        quiet = progress.console is None
+        together(partial(_run_as_one_of, config, path, data=data, hardware=hardware, quiet=quiet), hardware.devices)
+        return Results(existing_run(path).rows(), path)
+    return _run_here(config, path, data=data, hardware=hardware, progress=progress)
+
+
+def _run_as_one_of(config: RunConfig, path: Path, *, data: Dataset | None, hardware: Hardware, quiet: bool) -> None:
+    """Be one of the processes that were started for a run."""
+    _run_here(config, path, data=data, hardware=hardware, progress=terminal_progress(quiet=quiet))
+
+
+def _run_here(
+    config: RunConfig, path: Path, *, data: Dataset | None, hardware: Hardware, progress: Progress
+) -> Results:
+    """Run in this process, and in those beside it that were started with it."""
+    progress = progress if speaks() else Progress()
     data = data if data is not None else load(config.source, progress)
     protocols = {seed: _protocol(config, data, seed) for seed in config.seeds}
     fabric = hardware.fabric()
-    with locked(path):
+    with ExitStack() as stack:
+        of_first(fabric, lambda: stack.enter_context(locked(path)))
         about = {"source_fingerprint": data.fingerprint, "note": data.note, "device": hardware.device}
-        folder = open_run(path, to_toml(config), about=about, as_now=_as_now)
+        about |= {"processes": fabric.world_size}
+        folder = of_first(fabric, lambda: open_run(path, to_toml(config), about=about, as_now=_as_now))
         progress.say(f"{config.title}: {path}")
-        if data.skipped:
+        if data.skipped and fabric.is_global_zero:
             write_skipped_csv(path / "skipped.csv", data.skipped)
             progress.say(f"{len(data.skipped)} files cannot be used and are skipped: {path / 'skipped.csv'}")
         for seed, protocol in protocols.items():
@@ -81,9 +106,9 @@ def run(
                 hardware=hardware,
                 progress=progress,
             )
-            _keep_split(trial)
+            of_first(fabric, partial(_keep_split, trial))
             _run_trial(trial)
-        return Results(folder.rows(), path)
+        return of_first(fabric, lambda: Results(folder.rows(), path))
 
 
 def _as_now(kept: str) -> str:
@@ -116,8 +141,7 @@ def _keep_weights(trial: Trial, record: WeightsRecord) -> None:
 
 
 def _run_trial(trial: Trial) -> None:
-    sessions = range(len(trial.protocol.sessions) + 1)
-    open_sessions = [session for session in sessions if not trial.run.rows_file(trial.seed, session).exists()]
+    open_sessions = of_first(trial.fabric, partial(_open_sessions, trial))
     if not open_sessions:
         return
     setting = trial.setting()
@@ -125,12 +149,12 @@ def _run_trial(trial: Trial) -> None:
     kept = shared_state(trial, setting) if open_sessions[0] == 0 else None
     learner = trial.learner(setting)
     chosen_readouts(learner, trial.config.readout)
-    first = open_sessions[0]
-    if first > 0 and not trial.state_file(first).exists():
-        learner.load_state_dict(load_state(trial.state_file(first - 1)).tensors)
+    _take_up(trial, learner, open_sessions[0])
     for session in open_sessions:
         seconds = _train(trial, learner, session, shared=kept if session == 0 else None)
         rows = _examine(trial, learner, session, seconds)
+        if not trial.writes:
+            continue
         trial.run.write_rows(trial.seed, session, rows)
         shown = rows[0]
         trial.progress.say(
@@ -141,19 +165,38 @@ def _run_trial(trial: Trial) -> None:
             trial.state_file(session - 1).unlink(missing_ok=True)
 
 
+def _open_sessions(trial: Trial) -> list[int]:
+    """Return the sessions without rows."""
+    sessions = range(len(trial.protocol.sessions) + 1)
+    return [session for session in sessions if not trial.run.rows_file(trial.seed, session).exists()]
+
+
+def _take_up(trial: Trial, learner: Learner, first: int) -> None:
+    """Give the learner the state after the session before this one, unless its state after this one is there."""
+
+    def before() -> State | None:
+        return load_state(trial.state_file(first - 1)) if first and not trial.state_file(first).exists() else None
+
+    state = of_first(trial.fabric, before)
+    if state is not None:
+        learner.load_state_dict(state.tensors)
+
+
 def _train(trial: Trial, learner: Learner, session: int, *, shared: Path | None = None) -> float:
     """Learn from the session, or take up what was learned here or in the shared place; return the seconds it took."""
     kept = trial.state_file(session)
-    if kept.exists():
-        state = load_state(kept)
+    state = of_first(trial.fabric, lambda: load_state(kept) if kept.exists() else None)
+    if state is not None:
         learner.load_state_dict(state.tensors)
     else:
-        seconds = (
-            learn_offline(learner, _labelled(trial), shared) if session == 0 else _discover(trial, learner, session)
-        )
+        place = Shared(shared, trial.fabric)
+        first = session == 0
+        seconds = learn_offline(learner, _labelled(trial), place) if first else _discover(trial, learner, session)
         state = State(learner.state_dict(), {"seconds": seconds})
-        save_state(kept, state)
-    shutil.rmtree(trial.places, ignore_errors=True)
+        if trial.writes:
+            save_state(kept, state)
+    if trial.writes:
+        shutil.rmtree(trial.places, ignore_errors=True)
     return float(state.values["seconds"])
 
 
@@ -186,7 +229,8 @@ def _examine(trial: Trial, learner: Learner, session: int, seconds: float) -> li
     )
     seed = trial.seeds.integer("readout", session)
     readings = read_off(learner, examination, config.readout, seed=seed)
-    keep_predictions(trial.run.seed(trial.seed) / f"session-{session}.npz", examination, readings, learner)
+    if trial.writes:
+        keep_predictions(trial.run.seed(trial.seed) / f"session-{session}.npz", examination, readings, learner)
     base = Row(
         run=trial.run.name,
         method=METHODS.of(config.method).name,

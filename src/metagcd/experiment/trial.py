@@ -8,9 +8,12 @@ import numpy as np
 
 from metagcd.data import Dataset
 from metagcd.engine.checkpoint import Keeper
+from metagcd.engine.distributed import launched
 from metagcd.engine.metrics import Metrics
 from metagcd.engine.micro import MicroBatch
-from metagcd.engine.runtime import Precision, Runtime, fabric_on
+from metagcd.engine.processes import among_others, started_here
+from metagcd.engine.runtime import Precision, Runtime
+from metagcd.errors import InputError
 from metagcd.experiment.config import RunConfig
 from metagcd.methods import METHODS
 from metagcd.methods.learner import Learner, Setting
@@ -32,9 +35,11 @@ class Hardware:
     """Where a run takes place; no part of the configuration, since results should not depend on it."""
 
     device: str = "auto"
+    devices: int = 1
+    """Processes that train together on this machine, one per device. Of several machines, `torchrun` says how many."""
     precision: Precision = "32-true"
     threads: int = 2
-    """Threads that read images ahead."""
+    """Threads that read images ahead, in every process."""
     save_every: float = 60.0
     """Seconds between two saves within a stage of training."""
     keep: int = 1
@@ -42,8 +47,7 @@ class Hardware:
     tensorboard: bool = False
     """Write event files beside the metrics."""
     micro_batch: int | None = None
-    """Views that go through the tail at a time; None: all of a batch, fewer once memory has run out. Second-order
-    updates take all."""
+    """Views that go through the tail at a time; None: all of a batch, fewer once memory has run out."""
     bank_budget: float | None = None
     """Disk that stored trunk outputs may take, in 10^9 bytes; None: METAGCD_BANK_BUDGET, else 20. What does not fit is
     computed anew, with the same result."""
@@ -55,9 +59,30 @@ class Hardware:
     shared: Path | None = None
     """Folder of states after session 0 that runs share; None: every run learns session 0 itself."""
 
+    def __post_init__(self) -> None:
+        """Refuse a number of processes that is none."""
+        if self.devices < 1:
+            raise InputError(f"`devices` must be at least 1; got {self.devices}.")
+
+    @property
+    def to_be_started(self) -> bool:
+        """Say whether several processes are asked for, and this is not one of them."""
+        return self.devices > 1 and not among_others()
+
+    def require_devices(self) -> None:
+        """Refuse more processes than there are devices; on a processor any number may share it."""
+        import torch
+
+        there = torch.cuda.device_count() if self.device != "cpu" else 0
+        if (there or self.device == "cuda") and self.devices > there:
+            raise InputError(f"There are {there} CUDA devices here; got `devices` {self.devices}.")
+
     def fabric(self) -> "Fabric":
-        """Return the Fabric of this hardware."""
-        return fabric_on(self.device, precision=self.precision)
+        """Return the Fabric of this hardware, joined with that of the other processes."""
+        if self.devices not in {1, started_here()}:
+            words = f"There are {started_here()} processes here already and `devices` says {self.devices}"
+            raise InputError(f"{words}; leave it out.")
+        return launched(self.device, precision=self.precision)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +102,11 @@ class Trial:
     def __post_init__(self) -> None:
         """Derive the generators of this seed."""
         object.__setattr__(self, "seeds", Seeds(self.seed))
+
+    @property
+    def writes(self) -> bool:
+        """Say whether this process is the one that writes."""
+        return self.fabric.is_global_zero
 
     def state_file(self, session: int) -> Path:
         """Return where the learner's state after a session is kept."""
@@ -98,10 +128,11 @@ class Trial:
         runtime = Runtime(
             fabric=self.fabric,
             progress=self.progress,
-            keeper=Keeper(self.places, every=self.hardware.save_every, last=self.hardware.keep),
+            keeper=Keeper(
+                self.places if self.writes else None, every=self.hardware.save_every, last=self.hardware.keep
+            ),
             metrics=Metrics(
-                folder=self.run.seed(self.seed) if self.fabric.is_global_zero else None,
-                tensorboard=self.hardware.tensorboard,
+                folder=self.run.seed(self.seed) if self.writes else None, tensorboard=self.hardware.tensorboard
             ),
             micro=MicroBatch(self.hardware.micro_batch),
             banks=Banks(

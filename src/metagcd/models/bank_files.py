@@ -4,6 +4,7 @@
 - `rows.bin`: image after image, view after view, little-endian; its whole length is reserved before the first row.
 - `journal`: a line per finished block of images, its number and checksum, written after the block.
 - `complete`: checksum of meta and journal, put there by renaming when every block is finished.
+- `filling`, `claims`: locks of those who change the journal and of those who fill a block.
 """
 
 import json
@@ -19,6 +20,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from metagcd.models.bank_key import BankKey, digest_of
+from metagcd.models.bank_locks import FILLING, locked
 from metagcd.runs import write_atomic
 from metagcd.types import Array
 
@@ -115,14 +117,19 @@ class BankFiles:
         with (self.folder / ROWS).open("r+b") as file:
             file.seek(layout.rows(block).start * layout.views * layout.view_bytes)
             file.write(content)
-        with (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
-            file.write(f"{block} {digest_of(content)}\n")
+        with locked(self.folder / FILLING), (self.folder / JOURNAL).open("r+b") as journal:
+            length = journal.seek(0, os.SEEK_END)
+            journal.seek(max(length - 1, 0))
+            apart = b"" if journal.read(1) in {b"", b"\n"} else b"\n"  # from a line that was cut short
+            journal.seek(length)
+            journal.write(apart + f"{block} {digest_of(content)}\n".encode())
 
     def rewrite_journal(self, layout: Layout, *, without: Iterable[int] = ()) -> None:
         """Keep whole lines alone, and none of the blocks named, which are to be filled again."""
-        left = {block: checksum for block, checksum in self.finished(layout).items() if block not in set(without)}
-        (self.folder / COMPLETE).unlink(missing_ok=True)
-        write_atomic(self.folder / JOURNAL, "".join(f"{block} {checksum}\n" for block, checksum in left.items()))
+        with locked(self.folder / FILLING):
+            left = {block: checksum for block, checksum in self.finished(layout).items() if block not in set(without)}
+            (self.folder / COMPLETE).unlink(missing_ok=True)
+            self._write_journal(left)
 
     def seal(self) -> str:
         """Return a checksum of meta and journal."""
@@ -132,9 +139,16 @@ class BankFiles:
         """Say whether every block was finished."""
         return (self.folder / COMPLETE).exists()
 
-    def complete(self) -> None:
-        """Mark the bank as finished."""
-        write_atomic(self.folder / COMPLETE, self.seal())
+    def complete(self, layout: Layout) -> None:
+        """Mark the bank as finished, unless another process has; who filled which block is not seen any more."""
+        with locked(self.folder / FILLING):
+            if not self.is_complete():
+                self._write_journal(self.finished(layout))
+                write_atomic(self.folder / COMPLETE, self.seal())
+
+    def _write_journal(self, finished: dict[int, str]) -> None:
+        lines = (f"{block} {checksum}\n" for block, checksum in sorted(finished.items()))
+        write_atomic(self.folder / JOURNAL, "".join(lines))
 
     def mapped(self, layout: Layout) -> UInt8[Array, "images views bytes"]:
         """Return the rows, mapped into memory; changes to them would not reach the disk."""

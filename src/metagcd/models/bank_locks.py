@@ -4,9 +4,12 @@ import fcntl
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-LOCK, FILLING = "lock", "filling"
+LOCK, FILLING, CLAIMS = "lock", "filling", "claims"
+"""Of a folder in use; of a journal that is changed; of the blocks that are being filled, a byte for each."""
 
 
 @contextmanager
@@ -54,6 +57,32 @@ def unused(folder: Path) -> Generator[bool]:
             yield False
         else:
             yield True
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Numbers that one process at a time may hold, each by itself."""
+
+    file: IO[bytes]
+
+    def take(self, number: int, *, wait: bool = False) -> bool:
+        """Hold a number, and say whether that was possible; with `wait` it will be, as soon as its holder lets go."""
+        try:
+            fcntl.lockf(self.file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, number)
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def leave(self, number: int) -> None:
+        """Let go of a number."""
+        fcntl.lockf(self.file, fcntl.LOCK_UN, 1, number)
+
+
+@contextmanager
+def claims(path: Path) -> Generator[Claims]:
+    """Open the file of the numbers; whatever is held is let go of at the end, however it comes."""
+    with path.open("ab") as file:
+        yield Claims(file)
 
 
 def _still_there(folder: Path, handle: int) -> bool:

@@ -18,7 +18,7 @@ from metagcd.models.bank_config import BUDGET, BankConfig
 from metagcd.models.bank_device import fits
 from metagcd.models.bank_files import BankFiles, Layout
 from metagcd.models.bank_fill import fill
-from metagcd.models.bank_locks import FILLING, LOCK, in_use, locked
+from metagcd.models.bank_locks import LOCK, in_use, locked
 from metagcd.models.bank_source import BankSource
 from metagcd.models.compiling import Compile, compiled_for
 from metagcd.models.encoder import Encoder
@@ -90,8 +90,7 @@ class Banks:
                 except DamagedError as damage:
                     mendings += 1
                     self.progress.say(f"{bank.files.folder}: {len(damage.blocks)} damaged blocks are filled again.")
-                    with locked(bank.files.folder / FILLING):
-                        bank.files.rewrite_journal(bank.layout, without=damage.blocks)
+                    bank.files.rewrite_journal(bank.layout, without=damage.blocks)
 
     def _batches(
         self, bank: Bank, order: Sequence[Rows], views: Sequence[int], loading: Loading
@@ -153,16 +152,13 @@ class Banks:
             return layout
 
     def _complete(self, source: BankSource, layout: Layout) -> Bank:
-        """Fill what is missing, unless another process does, and open the rows."""
+        """Fill what is missing, beside other processes that do, and open the rows."""
         files = BankFiles(self.root / source.key.digest)
         if not files.is_complete():
-            busy = f"Another process fills {files.folder}; waiting for it."
-            with locked(files.folder / FILLING, waiting=lambda: self.progress.say(busy)):
-                if not files.is_complete():
-                    if layout.bytes >= SPOKEN_BYTES:
-                        self.progress.say(f"Storing {_amount(layout)} in {files.folder}.")
-                    with compiled_for(source, self.compile, self.progress):
-                        fill(source, files, layout, self.progress)
+            if layout.bytes >= SPOKEN_BYTES:
+                self.progress.say(f"Storing {_amount(layout)} in {files.folder}.")
+            with compiled_for(source, self.compile, self.progress):
+                fill(source, files, layout, self.progress)
         seal, name = files.seal(), source.key.digest
         if self._checked.get(name, ("",))[0] != seal:
             self._checked[name] = seal, np.zeros(layout.blocks, dtype=np.bool_)

@@ -1,20 +1,11 @@
 """The projection head of DINO, and its similarities without the 65536-wide product."""
 
 from itertools import pairwise
-from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-EPSILON = 1e-24
-"""Floor of a squared norm: a zero row stays zero, with finite first and second derivatives."""
-
-ROWS = 512
-"""Rows of the wide layer that a processor works on at a time: half a megabyte, which stays in a cache."""
-
-DEVICE_ROWS = 8192
-"""The same elsewhere, where every part costs the launches of its operations. Not measured on a graphics processor."""
+from metagcd.models.wide_layer import EPSILON, unit, unit_gram, unit_products
 
 
 class ProjectionHead(nn.Module):
@@ -38,11 +29,11 @@ class ProjectionHead(nn.Module):
 
     def bottleneck(self, h: Float[Tensor, "n dim"]) -> Float[Tensor, "n bottleneck"]:
         """Return unit rows b, the input of the last layer."""
-        return _unit(self.mlp(h))
+        return unit(self.mlp(h))
 
     def project(self, h: Float[Tensor, "n dim"]) -> Float[Tensor, "n width"]:
         """Return unit rows z."""
-        return _unit(self.bottleneck(h) @ _unit(self.last.weight).T)
+        return unit(self.bottleneck(h) @ unit(self.last.weight).T)
 
     def forward(self, h: Float[Tensor, "n dim"]) -> Float[Tensor, "n width"]:
         """Return `project(h)`."""
@@ -79,112 +70,7 @@ class Projection(nn.Module):
 
     def forward(self, h: Float[Tensor, "n dim"]) -> Float[Tensor, "n bottleneck"]:
         """Return unit rows z."""
-        return _unit(self.mlp(h))
-
-
-def unit_gram(v: Float[Tensor, "n k"]) -> Float[Tensor, "k k"]:
-    """Return W'W for W = v with its rows brought to norm 1, never holding more than a part of the rows of W."""
-    return _UnitGram.apply(v)  # type: ignore[no-any-return]
-
-
-class _UnitGram(torch.autograd.Function):
-    """Half the products that the derivative of W'W would take, and of v alone; any order of derivative works."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(v: Tensor) -> Tensor:
-        total = v.new_zeros(v.shape[1], v.shape[1])
-        with torch.autocast(v.device.type, enabled=False):  # a sum of many rows, in full precision
-            for rows in _in_parts(v):
-                w = _unit(rows)
-                total = torch.addmm(total, w.T, w)
-        return total
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:  # noqa: ARG004
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        (v,), (gradient,) = ctx.saved_tensors, gradients
-        both = gradient + gradient.T
-        if torch.is_grad_enabled():  # a later derivative needs the parts
-            return torch.cat([_through_unit(rows, both) for rows in _in_parts(v)])
-        whole = torch.empty_like(v)
-        for rows, place in zip(_in_parts(v), _in_parts(whole), strict=True):
-            place.copy_(_through_unit(rows, both))
-        return whole
-
-
-def unit_products(v: Float[Tensor, "m k"], b: Float[Tensor, "n k"]) -> Float[Tensor, "n n"]:
-    """Return (W b')'(W b') for W = v with its rows brought to norm 1, for few b; W b' is held in parts alone."""
-    return _UnitProducts.apply(v, b)  # type: ignore[no-any-return]
-
-
-class _UnitProducts(torch.autograd.Function):
-    """Part by part, so that a part stays in the processor's cache; any order of derivative works."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(v: Tensor, b: Tensor) -> Tensor:
-        total = v.new_zeros(len(b), len(b))
-        with torch.autocast(v.device.type, enabled=False):  # a sum of many rows, in full precision
-            for rows in _in_parts(v):
-                z = b.to(v.dtype) @ _unit(rows).T
-                total = torch.addmm(total, z, z.T)
-        return total
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG004
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
-        (v, b), (gradient,) = ctx.saved_tensors, gradients
-        both = gradient + gradient.T
-        if torch.is_grad_enabled():  # a later derivative needs the parts
-            parts = [_through_products(rows, b, both) for rows in _in_parts(v)]
-            return torch.cat([dv for dv, _ in parts]), torch.stack([db for _, db in parts]).sum(dim=0)
-        whole, db = torch.empty_like(v), torch.zeros_like(b)
-        for rows, place in zip(_in_parts(v), _in_parts(whole), strict=True):
-            dv, part = _through_products(rows, b, both)
-            place.copy_(dv)
-            db += part
-        return whole, db
-
-
-def _in_parts(v: Float[Tensor, "m k"]) -> tuple[Tensor, ...]:
-    return v.split(ROWS if v.device.type == "cpu" else DEVICE_ROWS)
-
-
-def _through_products(v: Tensor, b: Tensor, both: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of z z' for z = b W' with respect to v and b."""
-    scale = _inverse_norm(v)
-    w = v * scale
-    dz = both @ (b @ w.T)
-    return _across(w, dz.T @ b, scale), dz @ w
-
-
-def _through_unit(v: Tensor, both: Tensor) -> Tensor:
-    """Return the gradient of W'W with respect to v."""
-    scale = _inverse_norm(v)
-    w = v * scale
-    return _across(w, w @ both, scale)
-
-
-def _across(w: Tensor, dw: Tensor, scale: Tensor) -> Tensor:
-    """Return a gradient less what would only lengthen rows, over their norm."""
-    return (dw - w * (w * dw).sum(dim=1, keepdim=True)) * scale
-
-
-def _unit(x: Float[Tensor, "n k"]) -> Float[Tensor, "n k"]:
-    return x * _inverse_norm(x)
-
-
-def _inverse_norm(x: Float[Tensor, "n k"]) -> Float[Tensor, "n 1"]:
-    return x.square().sum(dim=1, keepdim=True).clamp_min(EPSILON).rsqrt()
+        return unit(self.mlp(h))
 
 
 def _perceptron(dim: int, hidden: int, bottleneck: int, layers: int) -> nn.Sequential:
