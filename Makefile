@@ -45,5 +45,5 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "metagcd needs Python 3.11 or later; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"  # the first that installs groups
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[encoders]" --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[encoders,onnx]" --group dev
 	@touch $(READY)
