@@ -10,8 +10,11 @@ from metagcd.methods import build
 from metagcd.methods.gaussian import GaussianConfig
 
 
+UNTRAINED = {"offline_epochs": 0, "head": {"hidden": 8, "bottleneck": 4, "width": 8}}
+
+
 def fitted(**config):
-    learner = build("gaussian", encoder=contract.encoder(), **config)
+    learner = build("gaussian", encoder=contract.encoder(), **(UNTRAINED | config))
     learner.fit_offline(contract.labelled())
     return learner
 

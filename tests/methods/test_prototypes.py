@@ -9,8 +9,11 @@ from metagcd.methods import build
 from metagcd.methods.prototypes import PrototypesConfig, far_rows
 
 
+UNTRAINED = {"offline_epochs": 0, "head": {"hidden": 8, "bottleneck": 4, "width": 8}}
+
+
 def fitted(**config):
-    learner = build("prototypes", encoder=contract.encoder(), **config)
+    learner = build("prototypes", encoder=contract.encoder(), **(UNTRAINED | config))
     learner.fit_offline(contract.labelled())
     return learner
 

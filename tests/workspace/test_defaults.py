@@ -100,5 +100,5 @@ def test_the_shorter_side_is_that_of_the_originals(tmp_path):
 
 
 def test_numbers_of_presets_are_taken_from_the_presets():
-    assert choice().config.method.balance == 0.2
+    assert choice().config.method.unsupervised_temperature == 0.2
     assert defaults._of_preset("frozen-digits") == {}

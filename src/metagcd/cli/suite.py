@@ -78,6 +78,7 @@ def suite(
     from metagcd.experiment.suite import Choices, load_suite
     from metagcd.experiment.suite_plan import plan, plan_table
     from metagcd.experiment.suite_run import run_suite
+    from metagcd.experiment.tables import View
     from metagcd.progress import terminal_progress
 
     if data_root:
