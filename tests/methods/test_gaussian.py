@@ -9,7 +9,6 @@ from metagcd.errors import InputError
 from metagcd.methods import build
 from metagcd.methods.gaussian import GaussianConfig
 
-
 UNTRAINED = {"offline_epochs": 0, "head": {"hidden": 8, "bottleneck": 4, "width": 8}}
 
 

@@ -8,7 +8,6 @@ from metagcd.errors import InputError
 from metagcd.methods import build
 from metagcd.methods.prototypes import PrototypesConfig, far_rows
 
-
 UNTRAINED = {"offline_epochs": 0, "head": {"hidden": 8, "bottleneck": 4, "width": 8}}
 
 
