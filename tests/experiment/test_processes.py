@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -144,8 +145,11 @@ def test_a_command_of_two_processes_that_is_ended_leaves_none_and_goes_on_to_the
 
 @pytest.mark.slow
 def test_torchrun_starts_the_same_run(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
     torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-addr", "127.0.0.1")
-    torchrun = (*torchrun, "--master-port", "0", "--rdzv-backend", "static", "-m", "metagcd")
+    torchrun = (*torchrun, "--master-port", port, "-m", "metagcd")
     expected = run(config("gcd"), directory=tmp_path / "own", hardware=TWO)
     script = tmp_path / "config.toml"
     script.write_text((tmp_path / "own" / "config.toml").read_text())

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from metagcd.report.figures import dress
 from metagcd.report.strokes import INK, stroke
 from metagcd.report.words import plain
 from metagcd.types import Array
@@ -37,7 +38,7 @@ def histogram_figure(groups: Mapping[str, Float[Array, " _"]], *, xlabel: str) -
             label=plain(name),
         )
         below += counts
-    _dress(panel, xlabel, "images")
+    dress(panel, "", xlabel, "images")
     if groups:
         handles, labels = panel.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, labelcolor=INK, frameon=False)
@@ -59,14 +60,5 @@ def reliability_figure(
     )
     panel.set_xlim(-0.03, 1.03)
     panel.set_ylim(-0.03, 1.03)
-    _dress(panel, "confidence stated", "share that was right")
+    dress(panel, "", "confidence stated", "share that was right")
     return figure
-
-
-def _dress(panel: Axes, xlabel: str, ylabel: str) -> None:
-    panel.set_xlabel(xlabel, color=INK)
-    panel.set_ylabel(ylabel, color=INK)
-    panel.tick_params(colors=INK)
-    panel.grid(visible=True, color=INK, alpha=0.18, linewidth=0.6)
-    panel.spines[:].set_color(INK)
-    panel.patch.set_visible(False)

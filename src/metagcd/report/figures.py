@@ -48,7 +48,7 @@ def accuracy_figure(rows: Sequence[Row], *, partition: str = "initial", assignme
     panels: Sequence[Axes] = figure.subplots(1, 3, sharex=True, sharey=True)
     for panel, score in zip(panels, SCORES, strict=True):
         _draw(panel, score_curves(shown, score))
-        _dress(panel, score.capitalize(), "session", "accuracy in %" if score == "all" else "")
+        dress(panel, score.capitalize(), "session", "accuracy in %" if score == "all" else "")
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     _legend(figure, panels[0])
     return figure
@@ -82,7 +82,7 @@ def curve_figure(curves: Sequence[Curve], *, xlabel: str, ylabel: str, whole: bo
     figure = Figure(figsize=(5.6, 3.6), layout="constrained")
     panel = figure.subplots()
     _draw(panel, curves)
-    _dress(panel, "", xlabel, ylabel)
+    dress(panel, "", xlabel, ylabel)
     if whole:
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     _legend(figure, panel)
@@ -107,7 +107,7 @@ def confusion_figures(
     panels: Sequence[Axes] = figure.subplots(1, len(matrices), squeeze=False)[0]
     for panel, (title, matrix) in zip(panels, matrices.items(), strict=True):
         _draw_confusion(panel, matrix.shares, known=known, names=names)
-        _dress(panel, plain(title), "cluster, by the class it is mapped to", "true class")
+        dress(panel, plain(title), "cluster, by the class it is mapped to", "true class")
         panel.grid(visible=False)
     return figure
 
@@ -195,7 +195,8 @@ def _draw_confusion(panel: Axes, shares: Float[Array, "c k"], *, known: int | No
             line(known - 0.5, color=BOUNDARY, linewidth=1.8)
 
 
-def _dress(panel: Axes, title: str, xlabel: str, ylabel: str) -> None:
+def dress(panel: Axes, title: str, xlabel: str, ylabel: str) -> None:
+    """Give a panel its words, in the ink of the page around it, and a faint grid."""
     panel.set_title(title, color=INK, fontsize=11)
     panel.set_xlabel(xlabel, color=INK)
     panel.set_ylabel(ylabel, color=INK)
