@@ -68,3 +68,16 @@ def test_decoding_and_order_of_files_are_part_of_the_fingerprint(tmp_path):
         ShardImages.of(images.files, "image", Decoding(size=8)),
     ]
     assert [other.fingerprint == images.fingerprint for other in others] == [False, False, True]
+
+
+def test_a_file_of_the_same_name_elsewhere_or_written_anew_is_read_anew(tmp_path, monkeypatch):
+    seen = []
+    for place, number in (("one", 0), ("two", 5), ("two", 9)):
+        (tmp_path / place).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / place)
+        pq.write_table(pa.table({"image": pa.array([corpus.plain(number)], pa.binary())}), "photos.parquet")
+        images = ShardImages.of(["photos.parquet"], "image", Decoding(size=8))
+        seen.append(images.read(np.array([0]))[0])
+        np.testing.assert_array_equal(seen[-1], decode(corpus.plain(number), Decoding(size=8)))
+    assert not np.array_equal(seen[0], seen[1])
+    assert not np.array_equal(seen[1], seen[2])

@@ -119,11 +119,22 @@ class ShardImages:
 
     def _group(self, group: int) -> tuple[int, Any]:
         number, inside = self.groups[group].tolist()
-        return int(self.ends[group - 1]) if group else 0, _column(self.files[number], inside, self.column)
+        file = Path(self.files[number]).absolute()
+        return int(self.ends[group - 1]) if group else 0, _column(file, _stamp(file), inside, self.column)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """Return what changes when a file does, so that nothing is told of one that was replaced; zeros without a file."""
+    try:
+        found = file.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=2)
-def _column(file: str, group: int, column: str) -> Any:
+def _column(file: Path, stamp: tuple[int, int], group: int, column: str) -> Any:
+    del stamp
     import pyarrow.parquet as pq
     from pyarrow import ArrowException
 
@@ -131,7 +142,7 @@ def _column(file: str, group: int, column: str) -> Any:
         with pq.ParquetFile(file) as table:
             values = table.read_row_group(group, columns=[column]).column(0).combine_chunks()
     except (OSError, ArrowException) as error:
-        raise InputError(f"Cannot read {file!r} as Parquet: {first_line(error)}") from error
+        raise InputError(f"Cannot read {str(file)!r} as Parquet: {first_line(error)}") from error
     # A struct holds its fields where it is not itself absent.
     return values.field("bytes") if column.endswith(".bytes") else values
 
