@@ -7,23 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
+from cli.spoken import said
 
-from metagcd.cli.main import joined, main
+from metagcd.cli.main import joined
 from metagcd.errors import InputError
 
 PROGRAM = [sys.executable, "-m", "metagcd"]
 SMALL = ["method.offline_epochs=1", "method.online_updates=1", "seeds=[0]", "encoder.width=16", "encoder.depth=1"]
-
-
-def said(capsys, *words):
-    """Return the exit code and what stood on the two streams."""
-    try:
-        main(words)
-        code = 0
-    except SystemExit as stop:
-        code = stop.code
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 @pytest.fixture(autouse=True)

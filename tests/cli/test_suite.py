@@ -2,8 +2,7 @@ import csv
 from pathlib import Path
 
 import pytest
-
-from metagcd.cli.main import main
+from cli.spoken import said
 
 SMALL = [
     *("method.offline_epochs=1", "method.warmup_epochs=1", "method.online_updates=1", "method.tasks=1"),
@@ -11,17 +10,6 @@ SMALL = [
     *("encoder.width=16", "encoder.depth=1", "protocol.novel=[1]", "protocol.labelled_fraction=0.3"),
 ]
 WORDS = [*SMALL, "--seeds", "0", "--quiet"]
-
-
-def said(capsys, *words):
-    """Return the exit code and what stood on the two streams."""
-    try:
-        main(words)
-        code = 0
-    except SystemExit as stop:
-        code = stop.code
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 @pytest.fixture(scope="module")

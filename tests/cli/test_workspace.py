@@ -2,9 +2,8 @@ import json
 from pathlib import Path
 
 import pytest
+from cli.spoken import said
 from workspace import small
-
-from metagcd.cli.main import main
 
 QUICK = [
     "--encoder",
@@ -15,17 +14,6 @@ QUICK = [
     "cpu",
     *(f"encoder.{key}={value}" for key, value in small.ENCODER.items()),
 ]
-
-
-def said(capsys, *words):
-    """Return the exit code and what stood on the two streams."""
-    try:
-        main(words)
-        code = 0
-    except SystemExit as stop:
-        code = stop.code
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,6 @@ from metagcd.data import SOURCES
 from metagcd.data.contents import Places, contents, first_of_each, together
 from metagcd.data.decode import Decoding
 from metagcd.data.guess import source_for
-from metagcd.data.rows import select
 from metagcd.errors import InputError
 from metagcd.progress import Progress
 from metagcd.types import Array, Images, Skipped, UnlabelledSet
@@ -130,8 +129,3 @@ def by_content(batch: Batch, rows: Int[Array, " f"]) -> Int[Array, " f"]:
     """Return the order of these images that depends on their contents alone, neither on names nor on folders."""
     words = np.ascontiguousarray(batch.contents[rows]).view(">u8")
     return np.lexsort((words[:, 1], words[:, 0]))
-
-
-def fresh_images(batch: Batch, fresh: Fresh) -> Images:
-    """Return the images to be learned from."""
-    return select(batch.images, fresh.rows)
